@@ -38,11 +38,3 @@ type Head struct {
 	Edge    Edge  // the edge that leads here from the version before; its Manifest is undefined when nothing needs to be fetched
 	Created int64 // milliseconds since 1970, for humans and measurements only
 }
-
-// Catalogue is the signed, sequenced list of the edges on offer. It may grow without touching a head.
-type Catalogue struct {
-	Run   string
-	Epoch uint64
-	Seq   uint64
-	Edges []Edge
-}
