@@ -1,0 +1,136 @@
+package safetensors
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const (
+	// partialSuffix marks a file that is being written. It is always the same, so that what a crash
+	// leaves is replaced by the next try and does not pile up; a lock tells such leftovers from live writers.
+	partialSuffix = ".partial"
+	// maxTries bounds how often a partial file may be snatched away while it is claimed.
+	maxTries = 8
+)
+
+// partial is a locked file on its way to another name.
+type partial struct {
+	*os.File
+}
+
+// newPartial creates the file at path, replacing what a dead writer left there.
+func newPartial(path string) (*partial, error) {
+	for range maxTries {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			if err := removeStale(path); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		held, err := claim(f)
+		if held {
+			return &partial{f}, nil
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%s: taken by another writer again and again; let only one write there", path)
+}
+
+// claim locks f and tells whether it still has its name: another writer may have taken it for a leftover.
+func claim(f *os.File) (held bool, err error) {
+	if err := lock(f); err != nil {
+		return false, fmt.Errorf("%s: another writer holds it; let only one write there: %w", f.Name(), err)
+	}
+	mine, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Lstat(f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(mine, named), err
+}
+
+// removeStale removes the file at path unless a live writer holds it.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: in the way and not a regular file; remove it", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	held, err := claim(f)
+	if !held {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// prepare reserves the whole file and writes its header.
+func (f *partial) prepare(l *layout) error {
+	if err := f.Truncate(l.size); err != nil {
+		return fmt.Errorf("reserve %d bytes: %w", l.size, err)
+	}
+	if err := reserve(f.File, l.size); err != nil {
+		return fmt.Errorf("%s: reserve %d bytes: %w; free some space", f.Name(), l.size, err)
+	}
+	if _, err := f.WriteAt(l.head, 0); err != nil {
+		return fmt.Errorf("write header: %w", err)
+	}
+	return nil
+}
+
+// publish syncs the file and renames it to path. The lock is held until the name is given up.
+func (f *partial) publish(path string) error {
+	if err := f.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("thrown away, as it could not be made durable: %w", err), f.discard())
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return errors.Join(err, f.discard())
+	}
+	if err := errors.Join(syncDirectory(filepath.Dir(path)), f.Close()); err != nil {
+		return fmt.Errorf("in place, but it may not outlast a crash: %w", err)
+	}
+	return nil
+}
+
+// discard removes the file and lets it go.
+func (f *partial) discard() error {
+	err := os.Remove(f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncDirectory makes names in a directory durable.
+func syncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

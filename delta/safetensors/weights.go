@@ -1,0 +1,142 @@
+package safetensors
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// halfWritten is the hint for files that look like a writer is still at work.
+const halfWritten = "half-written? wait until the writer is done"
+
+// stamp remembers what a file looked like when it was opened.
+type stamp struct {
+	path string // as named, so that a replaced symlink is seen
+	info os.FileInfo
+}
+
+// weights is one open weight file.
+type weights struct {
+	stamp
+	resolved string
+	file     *os.File
+	buffer   int64 // where the byte buffer begins
+}
+
+// openRegular opens a regular file, following symlinks. It never waits for the other end of a pipe.
+func openRegular(path string) (*os.File, stamp, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, stamp{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, stamp{}, fmt.Errorf("%s: not a regular file (%s)", path, info.Mode().Type())
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, stamp{}, err
+	}
+	info, err = f.Stat() // again: the name may have been given to another file in between
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file (%s)", path, info.Mode().Type())
+	}
+	if err != nil {
+		return nil, stamp{}, errors.Join(err, f.Close())
+	}
+	return f, stamp{path, info}, nil
+}
+
+// changed reports whether another file, or other contents by the look of it, now has the name.
+func (s stamp) changed() error {
+	now, err := os.Stat(s.path)
+	if err != nil {
+		return fmt.Errorf("changed since it was opened: %w; wait until the writer is done and open it again", err)
+	}
+	if !os.SameFile(s.info, now) || s.info.Size() != now.Size() || !s.info.ModTime().Equal(now.ModTime()) {
+		return fmt.Errorf("%s: changed since it was opened; wait until the writer is done and open it again", s.path)
+	}
+	return nil
+}
+
+// openWeights opens one weight file and reads its header.
+func openWeights(path string) (*weights, *header, error) {
+	f, st, err := openRegular(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := &weights{stamp: st, file: f}
+	h, err := w.load()
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return w, h, nil
+}
+
+// load resolves the path and reads the header.
+func (w *weights) load() (*header, error) {
+	resolved, err := filepath.EvalSymlinks(w.path)
+	if err != nil {
+		return nil, err
+	}
+	if w.resolved, err = filepath.Abs(resolved); err != nil {
+		return nil, err
+	}
+	h, err := w.readHeader()
+	if err != nil {
+		return nil, err
+	}
+	return h, w.checkLength(h)
+}
+
+// readHeader reads and parses the header; its length is checked against the file before memory is taken.
+func (w *weights) readHeader() (*header, error) {
+	size := w.info.Size()
+	if size < prefix+minHeader {
+		return nil, fmt.Errorf("%d bytes cannot hold a header (%s)", size, halfWritten)
+	}
+	var length [prefix]byte
+	if err := w.readFull(length[:], 0); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n == 0 {
+		return nil, fmt.Errorf("header: empty (%s)", halfWritten)
+	}
+	if n < minHeader || n > maxHeader {
+		return nil, fmt.Errorf("header of %d bytes: want %d to %d; is this a safetensors file?", n, minHeader, maxHeader)
+	}
+	if int64(n) > size-prefix {
+		return nil, fmt.Errorf("header of %d bytes in a file of %d (%s)", n, size, halfWritten)
+	}
+	text := make([]byte, n)
+	if err := w.readFull(text, prefix); err != nil {
+		return nil, err
+	}
+	w.buffer = prefix + int64(n)
+	return parseHeader(text)
+}
+
+// checkLength verifies that the tensors end where the file does.
+func (w *weights) checkLength(h *header) error {
+	have := w.info.Size() - w.buffer
+	switch want := int64(h.total); {
+	case have < want:
+		return fmt.Errorf("%d bytes of data, the header promises %d (%s)", have, want, halfWritten)
+	case have > want:
+		return fmt.Errorf("%d bytes after the last tensor that no tensor names", have-want)
+	}
+	return nil
+}
+
+// readFull fills p from the file. Positioned reads instead of a map: a file that shrinks is an error, not a SIGBUS.
+func (w *weights) readFull(p []byte, off int64) error {
+	_, err := w.file.ReadAt(p, off)
+	if err == io.EOF {
+		return fmt.Errorf("truncated while reading (%s): %w", halfWritten, io.ErrUnexpectedEOF)
+	}
+	return err
+}
