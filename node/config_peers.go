@@ -1,0 +1,83 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/multiformats/go-multiaddr"
+)
+
+// LoadBootstrap reads the peers to start from: one multiaddr with /p2p/ID a line, # begins a comment.
+// Addresses of one peer are gathered; peers keep the order of the file.
+func LoadBootstrap(path string) ([]peer.AddrInfo, error) {
+	var infos []peer.AddrInfo
+	at := make(map[peer.ID]int)
+	err := eachLine(path, func(text, _ string) error {
+		info, err := peer.AddrInfoFromString(text)
+		if err != nil {
+			return fmt.Errorf("%w: write it as /dns4/host.example/tcp/4001/p2p/12D3KooW", err)
+		}
+		if len(info.Addrs) == 0 {
+			return fmt.Errorf("%s has no address: write it as /dns4/host.example/tcp/4001/p2p/%s", text, info.ID)
+		}
+		i, known := at[info.ID]
+		if !known {
+			i = len(infos)
+			at[info.ID] = i
+			infos = append(infos, peer.AddrInfo{ID: info.ID})
+		}
+		if !multiaddr.Contains(infos[i].Addrs, info.Addrs[0]) {
+			infos[i].Addrs = append(infos[i].Addrs, info.Addrs[0])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bootstrap peers: %w", err)
+	}
+	return infos, nil
+}
+
+// LoadPeers reads an allow-list: one peer ID a line, and after # a comment that says who it is.
+// It returns the comments by ID. An empty list is an error, since it would let nobody in.
+func LoadPeers(path string) (map[peer.ID]string, error) {
+	peers := make(map[peer.ID]string)
+	err := eachLine(path, func(text, comment string) error {
+		id, err := peer.Decode(text)
+		if err != nil {
+			return fmt.Errorf("%w: write one peer ID a line, such as 12D3KooW, and # before a comment", err)
+		}
+		if _, twice := peers[id]; twice {
+			return fmt.Errorf("peer %s is listed twice: remove one line", id)
+		}
+		peers[id] = comment
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("allowed peers: %w", err)
+	}
+	if len(peers) == 0 {
+		return nil, fmt.Errorf("allowed peers: %s lists nobody: add one peer ID a line, or set peers: open", path)
+	}
+	return peers, nil
+}
+
+// eachLine calls use with the text and the comment of every line that holds text, and names the line that use refuses.
+func eachLine(path string, use func(text, comment string) error) error {
+	b, err := readSmall(path)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		n++
+		text, comment, _ := strings.Cut(line, "#")
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		if err := use(text, strings.TrimSpace(comment)); err != nil {
+			return fmt.Errorf("%s:%d: %w", path, n, err)
+		}
+	}
+	return nil
+}
