@@ -3,6 +3,7 @@ package safetensors
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,20 +73,20 @@ func appendHeader(b []byte, tensors []Tensor, order []int, offsets []int64, meta
 		return nil, err
 	}
 	for _, i := range order {
+		if len(b)+len(tensors[i].Name)+len(tensors[i].DType) > maxHeader {
+			return nil, fmt.Errorf("header of %d tensors takes more than %d bytes; split the checkpoint", len(tensors), maxHeader)
+		}
 		if b[len(b)-1] != '{' {
 			b = append(b, ',')
 		}
 		b = appendEntry(b, &tensors[i], offsets[i])
-		if len(b) > prefix+maxHeader {
-			break
-		}
 	}
 	b = append(b, '}')
 	for len(b)%8 != 0 {
 		b = append(b, ' ')
 	}
 	if len(b) > prefix+maxHeader {
-		return nil, fmt.Errorf("header of %d tensors takes more than %d bytes", len(tensors), maxHeader)
+		return nil, fmt.Errorf("header of %d tensors takes more than %d bytes; split the checkpoint", len(tensors), maxHeader)
 	}
 	binary.LittleEndian.PutUint64(b, uint64(len(b)-prefix))
 	return b, nil
@@ -100,6 +101,9 @@ func appendMetadata(b []byte, metadata map[string]string) ([]byte, error) {
 	for i, key := range slices.Sorted(maps.Keys(metadata)) {
 		if !validText(key, metadata[key]) {
 			return nil, fmt.Errorf("metadata %s: key or value is not valid UTF-8", quote(key))
+		}
+		if len(b)+len(key)+len(metadata[key]) > maxHeader {
+			return nil, fmt.Errorf("metadata takes more than %d bytes", maxHeader)
 		}
 		if i > 0 {
 			b = append(b, ',')
@@ -130,13 +134,13 @@ func appendEntry(b []byte, t *Tensor, off int64) []byte {
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, c := range []byte(s) {
-		switch at := strings.IndexByte("\b\t\n\f\r\"\\", c); {
-		case at >= 0:
-			b = append(b, '\\', `btnfr"\`[at])
-		case c < 0x20:
-			b = fmt.Appendf(b, `\u%04x`, c)
-		default:
+		if c >= 0x20 && c != '"' && c != '\\' {
 			b = append(b, c)
+		} else if at := strings.IndexByte("\b\t\n\f\r\"\\", c); at >= 0 {
+			b = append(b, '\\', `btnfr"\`[at])
+		} else {
+			b = append(b, `\u00`...)
+			b = hex.AppendEncode(b, []byte{c})
 		}
 	}
 	return append(b, '"')

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // pack returns a file with the given header and data.
@@ -49,7 +51,7 @@ func wantError(t testing.TB, err error, parts ...string) {
 }
 
 // contents reads a whole tensor.
-func contents(t testing.TB, c *Checkpoint, i int) []byte {
+func contents(t rapid.TB, c *Checkpoint, i int) []byte {
 	t.Helper()
 	p := make([]byte, c.Tensors()[i].Size)
 	if err := c.ReadAt(i, p, 0); err != nil {
@@ -59,7 +61,7 @@ func contents(t testing.TB, c *Checkpoint, i int) []byte {
 }
 
 // save writes a whole checkpoint.
-func save(t testing.TB, path string, tensors []Tensor, data [][]byte, metadata map[string]string) {
+func save(t rapid.TB, path string, tensors []Tensor, data [][]byte, metadata map[string]string) {
 	t.Helper()
 	w, err := Create(path, tensors, metadata)
 	if err != nil {
