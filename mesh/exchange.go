@@ -1,0 +1,278 @@
+package mesh
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ipfs/go-cid"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/rs/zerolog"
+)
+
+// Hello is what a node tells every peer it meets.
+type Hello struct {
+	Role    Role
+	Cluster string // nodes with fast links between them share one
+	Run     string // blocks are exchanged within a run only
+}
+
+// ExchangeConfig tunes an Exchange. The zero value of a field stands for its default.
+type ExchangeConfig struct {
+	// Streams are the data streams opened to one peer. A second one keeps a link busy while the first waits for
+	// the disk; more only cost memory. 2.
+	Streams int
+	// Window is how many requests one peer is sent at first, MaxWindow how many at most. Small windows leave
+	// requests free to go to faster peers, large ones fill links of a long delay. 4 and 16.
+	Window, MaxWindow int
+	// Pending bounds the requests waiting on one stream; further ones are answered "busy". 32.
+	Pending int
+	// Uploads bounds the blocks sent at the same time, to all peers together. Few finish sooner, so that receivers
+	// can share early; too few starve links of a long delay. 8.
+	Uploads int
+	// MoreDelay and MoreBatch bound how long news of gained chunks is held back to travel together. 50 ms and 16.
+	MoreDelay time.Duration
+	MoreBatch int
+	// PingEvery is the time between two pings; a peer that is silent for PingMisses of them is cut off. TCP alone
+	// needs up to 40 s to notice a host that vanished. 3 s and 2.
+	PingEvery  time.Duration
+	PingMisses int
+	// Takeover is the silence after which another node's claim on a chunk is taken over. Shorter recovers sooner,
+	// but costs the source a second copy whenever a link is merely slow. 1 s.
+	Takeover time.Duration
+	// Stall is the silence after which what a peer was asked for is asked of others. 4 s.
+	Stall time.Duration
+	// Patience is how long a stream may make no progress at all before it is closed. 30 s.
+	Patience time.Duration
+	// BanFor is how long a peer that sent wrong bytes is refused. 5 min.
+	BanFor time.Duration
+	// Seed makes the random choices repeatable, for tests. 0 seeds them from the clock.
+	Seed uint64
+}
+
+func (c ExchangeConfig) filled() ExchangeConfig {
+	fill(&c.Streams, 2)
+	fill(&c.Window, 4)
+	fill(&c.MaxWindow, 16)
+	fill(&c.Pending, 32)
+	fill(&c.Uploads, 8)
+	fill(&c.MoreDelay, 50*time.Millisecond)
+	fill(&c.MoreBatch, 16)
+	fill(&c.PingEvery, 3*time.Second)
+	fill(&c.PingMisses, 2)
+	fill(&c.Takeover, time.Second)
+	fill(&c.Stall, 4*time.Second)
+	fill(&c.Patience, 30*time.Second)
+	fill(&c.BanFor, 5*time.Minute)
+	fill(&c.Seed, uint64(time.Now().UnixNano()))
+	return c
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// PeerInfo describes a connected peer that has said hello, for status pages.
+type PeerInfo struct {
+	ID            peer.ID       `json:"id"`
+	Role          Role          `json:"role"`
+	Cluster       string        `json:"cluster"`
+	Addr          string        `json:"addr"`
+	SentBytes     uint64        `json:"sent_bytes"`     // of blocks, since it connected
+	ReceivedBytes uint64        `json:"received_bytes"` // of good blocks, since it connected
+	RTT           time.Duration `json:"rtt"`            // of the last ping, in nanoseconds; zero before the first
+}
+
+// Exchange fetches blocks from peers and serves them to peers of the same run. It lives while Run runs: before and
+// after, Fetch and Block find nobody to ask.
+type Exchange struct {
+	host  host.Host
+	self  Hello
+	store Store
+	cfg   ExchangeConfig
+	stats *Stats
+	log   zerolog.Logger
+
+	uploads chan struct{}           // one token for every block being sent
+	work    sync.WaitGroup          // every goroutine but the callers'
+	sentTo  map[Role]*atomic.Uint64 // never changed
+
+	gate sync.Mutex      // guards root, and that no goroutine starts once it is gone; taken last of all locks
+	root context.Context // nil while Run is not running
+
+	mu      sync.Mutex // guards what follows; taken before a link's
+	links   map[peer.ID]*link
+	banned  map[peer.ID]time.Time // until when
+	fetches map[cid.Cid]*fetch
+	lists   map[cid.Cid][]cid.Cid // chunks of manifests seen lately; nil for blocks that are no manifest
+	met     chan struct{}         // closed and replaced whenever a peer says hello
+}
+
+// NewExchange returns an Exchange that keeps what it fetches in store and serves what store holds.
+func NewExchange(h host.Host, self Hello, store Store, cfg ExchangeConfig, stats *Stats, log zerolog.Logger) *Exchange {
+	cfg = cfg.filled()
+	return &Exchange{
+		host: h, self: self, store: store, cfg: cfg, stats: stats, log: log,
+		uploads: make(chan struct{}, cfg.Uploads),
+		sentTo:  map[Role]*atomic.Uint64{RoleTrainer: {}, RoleRollout: {}, RoleRelay: {}},
+		links:   make(map[peer.ID]*link),
+		banned:  make(map[peer.ID]time.Time),
+		fetches: make(map[cid.Cid]*fetch),
+		lists:   make(map[cid.Cid][]cid.Cid),
+		met:     make(chan struct{}),
+	}
+}
+
+// Run meets every peer that the host is or gets connected to, until ctx ends and all its goroutines have.
+func (x *Exchange) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	x.setRoot(ctx)
+	notes := &network.NotifyBundle{
+		ConnectedF:    func(_ network.Network, c network.Conn) { x.meet(c.RemotePeer()) },
+		DisconnectedF: func(_ network.Network, c network.Conn) { x.lost(c.RemotePeer()) },
+	}
+	x.host.SetStreamHandler(controlProtocol, x.guard((*link).hear))
+	x.host.SetStreamHandler(chunkProtocol, x.guard((*link).serve))
+	x.host.Network().Notify(notes)
+	for _, id := range x.host.Network().Peers() {
+		x.meet(id)
+	}
+	<-ctx.Done()
+	x.host.Network().StopNotify(notes)
+	x.host.RemoveStreamHandler(controlProtocol)
+	x.host.RemoveStreamHandler(chunkProtocol)
+	x.setRoot(nil) // no goroutine and no link starts after this
+	for _, l := range x.allLinks() {
+		l.stop()
+	}
+	x.work.Wait()
+	return nil
+}
+
+func (x *Exchange) setRoot(ctx context.Context) {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.root = ctx
+}
+
+// spawn runs f in a goroutine that Run waits for. It reports false, without running it, when Run is not running.
+func (x *Exchange) spawn(f func()) bool {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.root == nil || x.root.Err() != nil {
+		return false
+	}
+	x.work.Go(f)
+	return true
+}
+
+// meet starts the link to a peer that got connected, or shows a banned one the door.
+func (x *Exchange) meet(id peer.ID) {
+	if x.link(id) == nil {
+		x.spawn(func() { x.host.Network().ClosePeer(id) })
+	}
+}
+
+// guard makes a stream handler of f: it runs under the care of Run and for peers that are not banned.
+func (x *Exchange) guard(f func(*link, network.Stream)) network.StreamHandler {
+	return func(s network.Stream) {
+		l := x.link(s.Conn().RemotePeer())
+		if l == nil || !x.spawn(func() {
+			defer s.Reset()
+			defer context.AfterFunc(l.ctx, func() { s.Reset() })()
+			f(l, s)
+		}) {
+			s.Reset()
+		}
+	}
+}
+
+// link returns what is shared with a connected peer and starts it when needed; nil when there is to be none.
+func (x *Exchange) link(id peer.ID) *link {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if l := x.links[id]; l != nil {
+		return l
+	}
+	if x.isBanned(id) {
+		return nil
+	}
+	l := newLink(x, id)
+	if !x.spawn(l.run) {
+		return nil
+	}
+	x.links[id] = l
+	return l
+}
+
+// lost ends the link to a peer whose last connection closed.
+func (x *Exchange) lost(id peer.ID) {
+	if x.connected(id) {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if l := x.links[id]; l != nil {
+		l.stop()
+	}
+}
+
+func (x *Exchange) connected(id peer.ID) bool {
+	return x.host.Network().Connectedness(id) == network.Connected
+}
+
+// drop forgets a link that has ended and tells the downloads.
+func (x *Exchange) drop(l *link) {
+	l.stop()
+	x.mu.Lock()
+	if x.links[l.id] == l {
+		delete(x.links, l.id)
+	}
+	x.mu.Unlock()
+	x.tellFetches(peerLeft{l})
+	if x.connected(l.id) { // again, since
+		x.link(l.id)
+	}
+}
+
+// friends returns the links to peers of this run that have said hello.
+func (x *Exchange) friends() []*link {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var found []*link
+	for _, l := range x.links {
+		if h := l.heardHello(); h != nil && h.Run == x.self.Run {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// Peers returns the connected peers that have said hello, of any run, in no order.
+func (x *Exchange) Peers() []PeerInfo {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	infos := make([]PeerInfo, 0, len(x.links))
+	for _, l := range x.links {
+		if h := l.heardHello(); h != nil {
+			infos = append(infos, l.info(h))
+		}
+	}
+	return infos
+}
+
+// PeerSent returns the bytes of blocks sent to peers of each role.
+func (x *Exchange) PeerSent() map[Role]uint64 {
+	sent := make(map[Role]uint64, len(x.sentTo))
+	for role, n := range x.sentTo {
+		sent[role] = n.Load()
+	}
+	return sent
+}

@@ -1,0 +1,147 @@
+package mesh
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/zeebo/xxh3"
+)
+
+const (
+	busyPause = 100 * time.Millisecond // before a busy peer is asked again
+	busyLimit = 4                      // busy answers in a row that make a peer count as no holder for a while
+)
+
+// source is what a picker knows of one peer.
+type source struct {
+	id      peer.ID
+	role    Role
+	cluster string
+	seed    uint64 // for rendezvous order
+	joined  time.Time
+	known   bool // it has told what it holds
+	has     bitmap
+	claims  bool // it is fetching the same manifest
+	claimed bool // it was once: claiming again is no news
+
+	news  time.Time // when it last told of a chunk it had gained
+	heard time.Time // when bytes of a chunk last came from it
+
+	window int
+	run    int // deliveries since the window last changed
+	out    map[int]time.Time
+	pace   time.Duration // smoothed time from request to chunk
+
+	busy    int // busy answers in a row
+	strikes int // failures in a row
+	paused  time.Time
+	down    time.Time // not a holder until then
+}
+
+// join notes that a peer of this run is connected.
+func (p *picker) join(now time.Time, id peer.ID, role Role, cluster string) {
+	at, ok := slices.BinarySearchFunc(p.peers, id, bySourceID)
+	if ok {
+		return
+	}
+	p.peers = slices.Insert(p.peers, at, &source{
+		id: id, role: role, cluster: cluster, seed: xxh3.HashString(string(id)), joined: now,
+		has: newBitmap(len(p.at)), window: p.cfg.window, out: make(map[int]time.Time),
+	})
+}
+
+func bySourceID(s *source, id peer.ID) int { return strings.Compare(string(s.id), string(id)) }
+
+// leave forgets a peer; what was asked of it may be asked of others.
+func (p *picker) leave(now time.Time, id peer.ID) {
+	at, ok := slices.BinarySearchFunc(p.peers, id, bySourceID)
+	if !ok {
+		return
+	}
+	for _, i := range p.peers[at].chunks() {
+		p.release(id, i)
+	}
+	p.peers = slices.Delete(p.peers, at, at+1)
+	p.turned = now
+}
+
+func (p *picker) find(id peer.ID) *source {
+	if at, ok := slices.BinarySearchFunc(p.peers, id, bySourceID); ok {
+		return p.peers[at]
+	}
+	return nil
+}
+
+// haves takes all that a peer holds.
+func (p *picker) haves(now time.Time, id peer.ID, all bitmap) {
+	s := p.find(id)
+	if s == nil {
+		return
+	}
+	s.known = true
+	if all.count() > s.has.count() {
+		s.news = now
+	}
+	copy(s.has, all)
+}
+
+// gained notes that a peer holds chunk i besides.
+func (p *picker) gained(now time.Time, id peer.ID, i int) {
+	if s := p.find(id); s != nil && !s.has.has(i) {
+		s.has.set(i)
+		s.news = now
+	}
+}
+
+// claim notes whether a peer is fetching the same manifest.
+func (p *picker) claim(now time.Time, id peer.ID, fetching bool) {
+	s := p.find(id)
+	if s == nil {
+		return
+	}
+	s.claims = fetching
+	if fetching && !s.claimed {
+		s.claimed = true
+		s.news = now
+	}
+}
+
+// heardFrom notes that some bytes of a chunk came from a peer.
+func (p *picker) heardFrom(now time.Time, id peer.ID) {
+	if s := p.find(id); s != nil {
+		s.heard = now
+	}
+}
+
+// usable tells whether s could deliver chunk i.
+func (s *source) usable(now time.Time, i int) bool { return s.has.has(i) && !now.Before(s.down) }
+
+// free tells whether s may be sent another request.
+func (s *source) free(now time.Time) bool {
+	return len(s.out) < s.window && !now.Before(s.paused) && !now.Before(s.down)
+}
+
+// chunks returns what s was asked for, in order.
+func (s *source) chunks() []int { return slices.Sorted(maps.Keys(s.out)) }
+
+// shrink halves the window after a failure.
+func (s *source) shrink() {
+	s.window = max(1, s.window/2)
+	s.run = 0
+}
+
+// delivered widens the window by one for every full window that came well.
+func (s *source) delivered(took time.Duration, most int) {
+	s.busy, s.strikes = 0, 0
+	if s.pace == 0 {
+		s.pace = took
+	}
+	s.pace += (took - s.pace) / 8
+	if s.run++; s.run >= s.window && s.window < most {
+		s.window++
+		s.run = 0
+	}
+}
