@@ -39,12 +39,15 @@ type Config struct {
 	// PollEvery is the pause between two questions for the newest head, each to a random peer. Gossip usually is
 	// faster; the poll bounds how late a lost message is noticed. Shorter costs one small request a pause. 3 s.
 	PollEvery time.Duration
-	// MaxPeers is how many peers the node dials on hearsay. More find chunks sooner, but each costs about 0.3 MiB
-	// and a share of every announcement. Inbound peers are not counted. 40.
+	// MaxPeers is how many connections are enough: with that many, members known by hearsay are no longer dialled.
+	// More find chunks sooner, but each costs about 0.3 MiB and a share of every announcement. Nobody who dials this
+	// node is turned away for it, and the bootstrap is always dialled. 40.
 	MaxPeers int
 	// MaxAhead is how far the epoch of a head may lie in the future by this node's clock. It stops a publisher
 	// whose clock is wrong from locking the run out of lower epochs; it must exceed the clocks' disagreement. 1 h.
 	MaxAhead time.Duration
+	// Exchange tunes how blocks are fetched and served; its zero value is its defaults.
+	Exchange ExchangeConfig
 	// Now is the clock that epochs are held against. time.Now.
 	Now func() time.Time
 }

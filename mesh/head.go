@@ -2,6 +2,9 @@ package mesh
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"math"
 
 	"github.com/ipfs/go-cid"
 	"github.com/sparsecast/sparsecast/delta"
@@ -21,6 +24,9 @@ func (v Version) Compare(w Version) int {
 	return cmp.Compare(v.Number, w.Number)
 }
 
+// String returns "epoch/number", for logs.
+func (v Version) String() string { return fmt.Sprintf("%d/%d", v.Epoch, v.Number) }
+
 // Edge offers one delta or anchor: the coded bytes that lead from the state Base to the state Target.
 type Edge struct {
 	Manifest cid.Cid
@@ -37,4 +43,125 @@ type Head struct {
 	Schema  cid.Cid
 	Edge    Edge  // the edge that leads here from the version before; its Manifest is undefined when nothing needs to be fetched
 	Created int64 // milliseconds since 1970, for humans and measurements only
+}
+
+// edgeRecord is an Edge on the wire.
+type edgeRecord struct {
+	_        struct{} `cbor:",toarray"`
+	Manifest []byte   // digest; empty when undefined
+	Base     []byte
+	Target   []byte
+	Coded    uint64
+}
+
+// headRecord is a Head on the wire.
+type headRecord struct {
+	Format  uint64     `cbor:"0,keyasint"`
+	Run     string     `cbor:"1,keyasint"`
+	Epoch   uint64     `cbor:"2,keyasint"`
+	Number  uint64     `cbor:"3,keyasint"`
+	Root    []byte     `cbor:"4,keyasint"`
+	Schema  []byte     `cbor:"5,keyasint"`
+	Edge    edgeRecord `cbor:"6,keyasint"`
+	Created int64      `cbor:"7,keyasint"`
+}
+
+// Validate reports the first rule that h breaks. Encoding and decoding both apply it.
+func (h *Head) Validate() error {
+	if err := checkRun(h.Run); err != nil {
+		return err
+	}
+	switch {
+	case h.Root.IsZero():
+		return errors.New("no root")
+	case !h.Schema.Defined():
+		return errors.New("no schema")
+	case h.Version.Epoch > math.MaxInt64:
+		return fmt.Errorf("epoch %d is beyond all clocks", h.Version.Epoch)
+	case h.Edge.Manifest.Defined() && h.Edge.Target != h.Root:
+		return errors.New("the edge leads to another root than the head's")
+	}
+	return nil
+}
+
+// Encode returns the canonical bytes of h, unsigned.
+func (h *Head) Encode() ([]byte, error) {
+	if err := h.Validate(); err != nil {
+		return nil, fmt.Errorf("head: %w", err)
+	}
+	schema, err := delta.Digest(h.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("head: schema: %w", err)
+	}
+	edge, err := h.Edge.record()
+	if err != nil {
+		return nil, fmt.Errorf("head: edge: %w", err)
+	}
+	return delta.MarshalRecord(headRecord{
+		Format: 1, Run: h.Run, Epoch: h.Version.Epoch, Number: h.Version.Number,
+		Root: h.Root[:], Schema: schema, Edge: edge, Created: h.Created,
+	})
+}
+
+// DecodeHead reads what Encode wrote and refuses everything else. It knows nothing of signatures.
+func DecodeHead(b []byte) (Head, error) {
+	if len(b) > maxHead {
+		return Head{}, fmt.Errorf("head: %d bytes, at most %d", len(b), maxHead)
+	}
+	var r headRecord
+	if err := delta.UnmarshalRecord(b, &r); err != nil {
+		return Head{}, fmt.Errorf("head: %w", err)
+	}
+	if r.Format != 1 {
+		return Head{}, fmt.Errorf("head: format %d, this build reads 1; upgrade sparsecast", r.Format)
+	}
+	h := Head{Run: r.Run, Version: Version{r.Epoch, r.Number}, Created: r.Created}
+	var err error
+	if h.Root, err = rootOf(r.Root); err != nil {
+		return Head{}, fmt.Errorf("head: %w", err)
+	}
+	if h.Schema, err = delta.FromDigest(r.Schema); err != nil {
+		return Head{}, fmt.Errorf("head: schema: %w", err)
+	}
+	if h.Edge, err = r.Edge.edge(); err != nil {
+		return Head{}, fmt.Errorf("head: edge: %w", err)
+	}
+	if err := h.Validate(); err != nil {
+		return Head{}, fmt.Errorf("head: %w", err)
+	}
+	return h, nil
+}
+
+func (e *Edge) record() (edgeRecord, error) {
+	r := edgeRecord{Manifest: []byte{}, Base: e.Base[:], Target: e.Target[:], Coded: e.Coded}
+	if !e.Manifest.Defined() {
+		return r, nil
+	}
+	d, err := delta.Digest(e.Manifest)
+	r.Manifest = d
+	return r, err
+}
+
+func (r *edgeRecord) edge() (e Edge, err error) {
+	if e.Base, err = rootOf(r.Base); err != nil {
+		return Edge{}, fmt.Errorf("base: %w", err)
+	}
+	if e.Target, err = rootOf(r.Target); err != nil {
+		return Edge{}, fmt.Errorf("target: %w", err)
+	}
+	e.Coded = r.Coded
+	if r.Manifest == nil { // CBOR null: the empty string is the one way to write an undefined manifest
+		return Edge{}, errors.New("manifest: null")
+	}
+	if len(r.Manifest) > 0 {
+		e.Manifest, err = delta.FromDigest(r.Manifest)
+	}
+	return e, err
+}
+
+func rootOf(b []byte) (delta.Root, error) {
+	if len(b) != delta.RootSize {
+		return delta.Root{}, fmt.Errorf("root of %d bytes, want %d", len(b), delta.RootSize)
+	}
+	return delta.Root(b), nil
 }

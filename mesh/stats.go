@@ -10,10 +10,11 @@ type Stats struct {
 	ChunksReceived     atomic.Uint64
 	ChunksTampered     atomic.Uint64 // blocks that did not match their ID
 	ChunksDuplicate    atomic.Uint64 // blocks received that were here already
-	HeadsAccepted      atomic.Uint64
-	HeadsForged        atomic.Uint64 // bad signature, or signed by no publisher of the run
+	HeadsAccepted      atomic.Uint64 // heads adopted; the refusals below count heads and catalogues
+	HeadsForged        atomic.Uint64 // bad signature, signed by no publisher of the run, or for another run
 	HeadsStale         atomic.Uint64 // older than one already known
-	HeadsConflicting   atomic.Uint64 // another root for a version already known
+	HeadsConflicting   atomic.Uint64 // another content for a version already known, or of a frozen epoch
+	HeadsEarly         atomic.Uint64 // epoch too far ahead of this node's clock
 	MessagesMalformed  atomic.Uint64 // messages that could not be decoded or broke a bound
 	PeersRefused       atomic.Uint64 // connections from peers that are not members
 	PeersBanned        atomic.Uint64 // peers cut off for sending wrong bytes
@@ -32,6 +33,7 @@ func (s *Stats) Snapshot() map[string]uint64 {
 		"heads_forged":         s.HeadsForged.Load(),
 		"heads_stale":          s.HeadsStale.Load(),
 		"heads_conflicting":    s.HeadsConflicting.Load(),
+		"heads_early":          s.HeadsEarly.Load(),
 		"messages_malformed":   s.MessagesMalformed.Load(),
 		"peers_refused":        s.PeersRefused.Load(),
 		"peers_banned":         s.PeersBanned.Load(),

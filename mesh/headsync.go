@@ -1,0 +1,285 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/rs/zerolog"
+	"github.com/sparsecast/sparsecast/delta"
+	"golang.org/x/time/rate"
+)
+
+// headProtocol asks a peer for the newest head. The asker writes one question and closes its side; the answer ends
+// with the stream. There is no length on the wire to lie about: both sides read up to a bound.
+const headProtocol protocol.ID = "/sparsecast/head/1"
+
+// Bounds of the head protocol.
+const (
+	maxQuestion   = 256
+	maxAnswer     = 1 << 20
+	maxRecords    = 64      // peer records in an answer
+	maxPeerRecord = 4 << 10 // bytes of each
+	headPatience  = 10 * time.Second
+	askers        = 4  // questions under way
+	askQueue      = 64 // further ones waiting; the poll makes up for those that do not fit
+	askRate       = 2  // questions a peer may ask in a second, after askBurst at once
+	askBurst      = 16
+)
+
+// question asks for the newest head of a run.
+type question struct {
+	Run string `cbor:"0,keyasint"`
+}
+
+// answer brings what the asked one has: signed records all, and each may be missing.
+type answer struct {
+	Head      []byte   `cbor:"0,keyasint,omitempty"`
+	Catalogue []byte   `cbor:"1,keyasint,omitempty"`
+	Records   [][]byte `cbor:"2,keyasint,omitempty"`
+}
+
+// headSync asks peers for heads and answers theirs.
+type headSync struct {
+	host    host.Host
+	run     string
+	keeper  *keeper
+	records *records
+	log     zerolog.Logger
+
+	asks chan peer.ID
+	work sync.WaitGroup // stream handlers
+
+	mu       sync.Mutex // guards what follows
+	allowed  map[peer.ID]*rate.Limiter
+	partners map[peer.ID]struct{} // connected peers that answered, and so follow the same run
+}
+
+func newHeadSync(h host.Host, run string, k *keeper, r *records, log zerolog.Logger) *headSync {
+	return &headSync{
+		host: h, run: run, keeper: k, records: r, log: log,
+		asks:     make(chan peer.ID, askQueue),
+		allowed:  make(map[peer.ID]*rate.Limiter),
+		partners: make(map[peer.ID]struct{}),
+	}
+}
+
+// request has p asked soon. It never blocks.
+func (s *headSync) request(p peer.ID) {
+	select {
+	case s.asks <- p:
+	default:
+	}
+}
+
+// serve answers questions until ctx ends.
+func (s *headSync) serve(ctx context.Context) error {
+	s.host.SetStreamHandler(headProtocol, func(st network.Stream) {
+		s.work.Go(func() { s.handle(st) })
+	})
+	<-ctx.Done()
+	s.host.RemoveStreamHandler(headProtocol)
+	s.work.Wait()
+	return nil
+}
+
+// askLoop asks whoever was requested, until ctx ends.
+func (s *headSync) askLoop(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case p := <-s.asks:
+			if err := s.ask(ctx, p); err != nil && ctx.Err() == nil {
+				s.log.Debug().Err(err).Stringer("peer", p).Msg("head not learnt")
+			}
+		}
+	}
+}
+
+// pollLoop requests a random connected peer every now and then, so that nothing stays unheard for long.
+func (s *headSync) pollLoop(ctx context.Context, every time.Duration) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(jitter(every)):
+		}
+		if peers := s.host.Network().Peers(); len(peers) > 0 {
+			s.request(peers[rand.IntN(len(peers))])
+		}
+	}
+}
+
+// jitter spreads d by a quarter either way, so that nodes started together do not act together.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.75 + rand.Float64()/2))
+}
+
+// ask puts the question to p and takes in what it answers.
+func (s *headSync) ask(ctx context.Context, p peer.ID) error {
+	ctx, cancel := context.WithTimeout(network.WithNoDial(ctx, "ask for the head"), headPatience)
+	defer cancel()
+	a, err := s.exchange(ctx, p)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.partners[p] = struct{}{}
+	s.mu.Unlock()
+	if _, _, err := s.keeper.take(a.Head, a.Catalogue); err != nil {
+		return err
+	}
+	s.records.learn(a.Records)
+	return nil
+}
+
+func (s *headSync) exchange(ctx context.Context, p peer.ID) (answer, error) {
+	st, err := s.host.NewStream(ctx, p, headProtocol)
+	if err != nil {
+		return answer{}, fmt.Errorf("ask for the head: %w", err)
+	}
+	defer st.Reset() // after a clean end this does nothing
+	defer context.AfterFunc(ctx, func() { st.Reset() })()
+	st.SetDeadline(time.Now().Add(headPatience)) // transports without deadlines are covered by ctx
+	q, err := delta.MarshalRecord(question{s.run})
+	if err != nil {
+		return answer{}, fmt.Errorf("ask for the head: %w", err)
+	}
+	if _, err := st.Write(q); err != nil {
+		return answer{}, fmt.Errorf("ask for the head: %w", err)
+	}
+	if err := st.CloseWrite(); err != nil {
+		return answer{}, fmt.Errorf("ask for the head: %w", err)
+	}
+	b, err := readAll(st, maxAnswer)
+	if err != nil {
+		return answer{}, s.distrust(fmt.Errorf("answer: %w", err))
+	}
+	a, err := decodeAnswer(b)
+	return a, s.distrust(err)
+}
+
+// distrust counts what broke the protocol; a peer that went away has not.
+func (s *headSync) distrust(err error) error {
+	if errors.Is(err, errUnreadable) {
+		s.keeper.note("answer", malformed, err)
+	}
+	return err
+}
+
+func decodeAnswer(b []byte) (answer, error) {
+	var a answer
+	if err := delta.UnmarshalRecord(b, &a); err != nil {
+		return answer{}, fmt.Errorf("%w answer: %w", errUnreadable, err)
+	}
+	if len(a.Records) > maxRecords {
+		return answer{}, fmt.Errorf("%w answer: %d peer records, at most %d", errUnreadable, len(a.Records), maxRecords)
+	}
+	return a, nil
+}
+
+func decodeQuestion(b []byte) (question, error) {
+	var q question
+	if err := delta.UnmarshalRecord(b, &q); err != nil {
+		return question{}, fmt.Errorf("%w question: %w", errUnreadable, err)
+	}
+	if err := checkRun(q.Run); err != nil {
+		return question{}, fmt.Errorf("%w question: %w", errUnreadable, err)
+	}
+	return q, nil
+}
+
+// readAll reads to the end of the stream, at most limit bytes. Memory grows with what has really arrived.
+func readAll(r io.Reader, limit int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > limit {
+		return nil, fmt.Errorf("%w: more than %d bytes", errUnreadable, limit)
+	}
+	return b, nil
+}
+
+// handle answers one question.
+func (s *headSync) handle(st network.Stream) {
+	defer st.Reset() // after a clean end this does nothing
+	st.SetDeadline(time.Now().Add(headPatience))
+	p := st.Conn().RemotePeer()
+	if !s.admit(p, time.Now()) {
+		return
+	}
+	b, err := readAll(st, maxQuestion)
+	if err != nil {
+		s.distrust(err)
+		return
+	}
+	q, err := decodeQuestion(b)
+	if err != nil {
+		s.distrust(err)
+		return
+	}
+	if q.Run != s.run {
+		return // not ours: the reset tells
+	}
+	l := s.keeper.current()
+	out, err := delta.MarshalRecord(answer{l.head.Raw, l.catalogue.Raw, s.records.known(p)})
+	if err != nil {
+		return
+	}
+	if _, err := st.Write(out); err == nil {
+		st.Close()
+	}
+}
+
+// admit holds each peer to its rate of questions.
+func (s *headSync) admit(p peer.ID, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.allowed[p]
+	if l == nil {
+		l = rate.NewLimiter(askRate, askBurst)
+		s.forgetIdle(now)
+		s.allowed[p] = l
+	}
+	return l.AllowN(now, 1)
+}
+
+// forgetIdle drops limiters that are full again, and so equal to new ones, once there are many.
+func (s *headSync) forgetIdle(now time.Time) {
+	if len(s.allowed) < maxConns {
+		return
+	}
+	for p, l := range s.allowed {
+		if l.TokensAt(now) >= askBurst {
+			delete(s.allowed, p)
+		}
+	}
+}
+
+// lost forgets a peer that is gone.
+func (s *headSync) lost(p peer.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.partners, p)
+}
+
+// followers returns the connected peers that follow the same run.
+func (s *headSync) followers() []peer.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := make([]peer.ID, 0, len(s.partners))
+	for p := range s.partners {
+		ids = append(ids, p)
+	}
+	return ids
+}

@@ -1,0 +1,161 @@
+package mesh
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// keeper is the one way into a book: whatever gossip, peers, the ledger or the local publisher bring is judged, made
+// durable and only then adopted, in that order and one at a time.
+type keeper struct {
+	ledger  ledger
+	now     func() time.Time
+	stats   *Stats
+	log     zerolog.Logger
+	updates chan struct{} // holds a token after every change
+
+	mu   sync.Mutex // guards book, and keeps the ledger in the book's order
+	book *book
+
+	latest atomic.Pointer[latest] // what is adopted, for readers that must not wait for the disk
+}
+
+// latest is the newest head and catalogue; either may be zero.
+type latest struct {
+	head      sealed[Head]
+	catalogue sealed[Catalogue]
+}
+
+// newKeeper opens the ledger and goes on from what it holds.
+func newKeeper(cfg *Config, fs FS, stats *Stats, log zerolog.Logger) (*keeper, error) {
+	k := &keeper{
+		ledger: ledger{fs}, now: cfg.Now, stats: stats, log: log,
+		updates: make(chan struct{}, 1),
+		book:    newBook(cfg.Run, cfg.Publishers, cfg.MaxAhead),
+	}
+	if err := k.ledger.load(k.book); err != nil {
+		return nil, err
+	}
+	k.show()
+	return k, nil
+}
+
+// take judges a signed head and a signed catalogue, either of which may be empty, and adopts what is newer.
+// The error is the ledger's: then nothing was adopted, whatever the verdicts.
+func (k *keeper) take(head, catalogue []byte) (hv, cv verdict, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	h, hv, hwhy := k.book.judgeHead(head, k.now())
+	c, cv, cwhy := k.book.judgeCatalogue(catalogue, k.now())
+	k.note("head", hv, hwhy)
+	k.note("catalogue", cv, cwhy)
+	if hv == conflicting {
+		k.freeze(h)
+	}
+	if hv != accepted && cv != accepted {
+		return hv, cv, nil
+	}
+	return hv, cv, k.adopt(h, hv, c, cv)
+}
+
+func (k *keeper) adopt(h sealed[Head], hv verdict, c sealed[Catalogue], cv verdict) error {
+	if hv != accepted {
+		h.Raw = nil
+	}
+	if cv != accepted {
+		c.Raw = nil
+	}
+	if err := k.ledger.save(h.Raw, c.Raw); err != nil {
+		return err
+	}
+	if hv == accepted {
+		k.book.head = h
+		k.stats.HeadsAccepted.Add(1)
+	}
+	if cv == accepted {
+		k.book.catalogue = c
+	}
+	k.show()
+	return nil
+}
+
+// show publishes the book's state to readers.
+func (k *keeper) show() {
+	k.latest.Store(&latest{k.book.head, k.book.catalogue})
+	if k.book.head.Raw == nil && k.book.catalogue.Raw == nil {
+		return
+	}
+	select {
+	case k.updates <- struct{}{}:
+	default: // a token is waiting already
+	}
+}
+
+// note counts and logs a verdict. Old news are the everyday case of polling, so they are not logged.
+func (k *keeper) note(kind string, v verdict, why error) {
+	switch v {
+	case stale:
+		k.stats.HeadsStale.Add(1)
+	case conflicting:
+		k.stats.HeadsConflicting.Add(1)
+	case early:
+		k.stats.HeadsEarly.Add(1)
+		k.log.Warn().Err(why).Msgf("%s refused", kind)
+	case forged:
+		k.stats.HeadsForged.Add(1)
+		k.log.Warn().Err(why).Msgf("%s refused", kind)
+	case malformed:
+		k.stats.MessagesMalformed.Add(1)
+		k.log.Debug().Err(why).Msgf("%s refused", kind)
+	}
+}
+
+// freeze keeps the proof of a publisher contradicting itself, in memory even when the disk fails.
+func (k *keeper) freeze(h sealed[Head]) {
+	known := k.book.head.Value
+	if !k.book.freeze(h) {
+		return
+	}
+	k.log.Error().Stringer("version", h.Value.Version).Stringer("signer", h.Signer).
+		Str("kept", known.Root.Short()).Str("refused", h.Value.Root.Short()).
+		Msg("two roots are signed for one epoch: it is frozen at the first; find out who else holds the publisher's key, then restart the trainer")
+	if err := k.ledger.saveEvidence(h.Raw); err != nil {
+		k.log.Error().Err(err).Msg("the proof of the conflict was not kept")
+	}
+}
+
+// current returns what is adopted.
+func (k *keeper) current() *latest { return k.latest.Load() }
+
+// publish takes what this node signed itself and turns every refusal into an error.
+func (k *keeper) publish(h sealed[Head], c sealed[Catalogue]) error {
+	hv, cv, err := k.take(h.Raw, c.Raw)
+	if err != nil {
+		return err
+	}
+	if err := mustHold("head", h.Value.Version, hv); err != nil {
+		return err
+	}
+	return mustHold("catalogue", Version{c.Value.Epoch, c.Value.Seq}, cv)
+}
+
+func mustHold(kind string, v Version, got verdict) error {
+	switch got {
+	case accepted, duplicate, absent:
+		return nil
+	case stale:
+		return fmt.Errorf("%s %s is older than one already known: another trainer publishes this run, or its clock runs ahead; "+
+			"stop that one or start this one with a later epoch", kind, v)
+	case conflicting:
+		return fmt.Errorf("%s %s contradicts one that is known already, or its epoch is frozen: restart the trainer to open a new epoch", kind, v)
+	case early:
+		return fmt.Errorf("%s %s lies ahead of the clock: check the time on this host", kind, v)
+	case forged:
+		return fmt.Errorf("%s %s is not signed by a publisher of this run: add the key's ID to the publishers", kind, v)
+	}
+	return fmt.Errorf("%s %s is %s", kind, v, got)
+}

@@ -1,0 +1,19 @@
+package mesh
+
+import (
+	"log/slog"
+
+	"github.com/libp2p/go-libp2p/gologshim"
+	"github.com/rs/zerolog"
+)
+
+// BridgeLogs sends what libp2p and gossipsub log to log, from warnings up; all of it when log shows debug lines.
+// Call it once, before the first host.
+func BridgeLogs(log zerolog.Logger) { gologshim.SetDefaultHandler(bridge(log)) }
+
+func bridge(log zerolog.Logger) slog.Handler {
+	if log.GetLevel() > zerolog.DebugLevel && log.GetLevel() < zerolog.WarnLevel {
+		log = log.Level(zerolog.WarnLevel)
+	}
+	return zerolog.NewSlogHandler(log)
+}
