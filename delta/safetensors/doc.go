@@ -50,7 +50,9 @@
 // wrong or shards are missing, and afterwards by [Checkpoint.Changed].
 //
 // Writing: equal tensors, contents and metadata give equal files, and these are the bytes that the reference
-// writes (for more than one metadata entry, up to the order in which it happens to hold them). A checkpoint is
+// writes (for several metadata entries, up to the order in which it happens to hold them; for an empty metadata
+// without tensors, where it writes invalid JSON, they are valid). The temporary file is always path+".partial": what
+// a crash leaves is replaced by the next try, while a lock keeps a second writer from a live one. A checkpoint is
 // built under another name, synced and then renamed; whoever has the old file open keeps reading the old bytes.
 // A symlink at the path is replaced and what it points to is never written, which keeps caches intact.
 package safetensors

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"unicode/utf8"
 )
 
 const (
@@ -12,8 +11,6 @@ const (
 	metadataKey = "__metadata__"
 	// maxDims bounds the dimensions of a tensor, as PyTorch and NumPy do.
 	maxDims = 64
-	// maxShown bounds how much of a foreign string an error repeats, in bytes.
-	maxShown = 200
 )
 
 // Tensor describes one tensor of a checkpoint.
@@ -70,22 +67,4 @@ func byteSize(dtype string, shape []uint64) (size uint64, known bool, err error)
 		return 0, true, fmt.Errorf("shape %v of %s ends inside a byte", shape, dtype)
 	}
 	return total / 8, true, nil
-}
-
-// validText tells whether all strings can stand in a header.
-func validText(list ...string) bool {
-	for _, s := range list {
-		if !utf8.ValidString(s) {
-			return false
-		}
-	}
-	return true
-}
-
-// quote shows a foreign string in an error without repeating megabytes of it.
-func quote(s string) string {
-	if len(s) <= maxShown {
-		return fmt.Sprintf("%q", s)
-	}
-	return fmt.Sprintf("%q... (%d bytes)", s[:maxShown], len(s))
 }
