@@ -4,19 +4,14 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-)
 
-// Roles of a node.
-const (
-	RoleTrainer = "trainer" // publishes versions
-	RoleRollout = "rollout" // brings versions up for an engine
-	RoleRelay   = "relay"   // holds and passes on chunks, no weights
+	"github.com/sparsecast/sparsecast/mesh"
 )
 
 // Config is the whole configuration of a node, one YAML file. Start from DefaultConfig, LoadConfig or ExampleConfig.
 type Config struct {
 	// Role is what this host does in the run: trainer, rollout or relay. There is no default.
-	Role string `yaml:"role"`
+	Role mesh.Role `yaml:"role"`
 
 	// Run names the training run. Nodes hear only heads of their own run.
 	// 1 to 64 letters, digits, dots, dashes and underscores.
@@ -100,7 +95,7 @@ func DefaultConfig() *Config {
 		Listen:  []string{"/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"},
 		Prefer:  "tcp",
 		Keep:    32,
-		Poll:    5 * time.Second,
+		Poll:    3 * time.Second,
 		Log:     LogConfig{Level: "info", Format: "console"},
 	}
 }

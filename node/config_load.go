@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // ExampleConfig is a commented configuration of a rollout node.
@@ -40,7 +42,7 @@ func LoadConfig(path string) (*Config, error) {
 func parseConfig(b []byte, name, dir string) (*Config, error) {
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil {
-		return nil, explainYAML(err, name)
+		return nil, explainYAML(err, nil, name)
 	}
 	if len(file.Docs) > 1 {
 		return nil, &ConfigError{File: name, Err: errors.New("more than one document"), Fix: "remove the lines that begin with ---"}
@@ -48,7 +50,7 @@ func parseConfig(b []byte, name, dir string) (*Config, error) {
 	c := DefaultConfig()
 	if len(file.Docs) == 1 && file.Docs[0].Body != nil { // decoding nothing would clear the defaults
 		if err := yaml.UnmarshalWithOptions(b, c, yaml.Strict()); err != nil {
-			return nil, locate(explainYAML(err, name), file, name)
+			return nil, locate(explainYAML(err, file, name), file, name)
 		}
 	}
 	c.Resolve(dir)
@@ -75,41 +77,49 @@ func locate(err error, file *ast.File, name string) error {
 	return err
 }
 
-// explainYAML says in the words of the configuration what the YAML library found.
-func explainYAML(err error, name string) error {
+// explainYAML says in the words of the configuration what the YAML library found. File is nil when that is no YAML.
+func explainYAML(err error, file *ast.File, name string) error {
 	e := &ConfigError{File: name, Err: err, Fix: "correct the YAML there"}
 	var found yaml.Error
 	if !errors.As(err, &found) {
-		e.Field, e.Fix = "poll", "write a time with its unit, such as 5s or 500ms" // the one field that is parsed without a place
+		e.Field, e.Fix = "poll", "want "+describe(reflect.TypeFor[time.Duration]()) // the one field that is parsed without a place
 		return e
 	}
-	e.Line, e.Err = found.GetToken().Position.Line, errors.New(found.GetMessage())
+	at := found.GetToken()
+	e.Line, e.Err = at.Position.Line, errors.New(found.GetMessage())
+	if file != nil {
+		e.Field = fieldAt(file, at.Position)
+	}
 	var unknown *yaml.UnknownFieldError
 	var mistyped *yaml.TypeError
 	switch {
 	case errors.As(err, &unknown):
-		e.Field, e.Err, e.Fix = found.GetToken().Value, errors.New("unknown field"), suggest(found.GetToken().Value)
+		e.Err, e.Fix = errors.New("unknown field"), suggest(at.Value)
 	case errors.As(err, &mistyped):
 		e.Err, e.Fix = errors.New("a value of the wrong type"), "want "+describe(mistyped.DstType)
-		e.Field = fieldOf(mistyped.StructFieldName)
 	}
 	return e
 }
 
-// fieldOf turns the Go name of a field, such as Config.Keep, into its name in the file.
-func fieldOf(goName *string) string {
-	if goName == nil {
-		return ""
+// fieldAt returns the field whose name or value begins at pos, such as log.level.
+func fieldAt(file *ast.File, pos *token.Position) string {
+	f := finder{line: pos.Line, column: pos.Column}
+	for _, doc := range file.Docs {
+		ast.Walk(&f, doc)
 	}
-	owner, field, _ := strings.Cut(*goName, ".")
-	t, prefix := reflect.TypeFor[Config](), ""
-	if owner == "LogConfig" {
-		t, prefix = reflect.TypeFor[LogConfig](), "log."
+	return strings.TrimPrefix(strings.TrimPrefix(f.path, "$"), ".")
+}
+
+type finder struct {
+	line, column int
+	path         string // of the last node found, which is the innermost
+}
+
+func (f *finder) Visit(n ast.Node) ast.Visitor {
+	if t := n.GetToken(); t != nil && t.Position.Line == f.line && t.Position.Column == f.column {
+		f.path = n.GetPath()
 	}
-	if f, ok := t.FieldByName(field); ok {
-		return prefix + f.Tag.Get("yaml")
-	}
-	return ""
+	return f
 }
 
 func describe(t reflect.Type) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/multiformats/go-multiaddr"
+	"github.com/sparsecast/sparsecast/mesh"
 	"github.com/sparsecast/sparsecast/node/api"
 )
 
@@ -81,7 +82,7 @@ func (c *Config) checkChoices() error {
 		field, value string
 		choices      []string
 	}{
-		{"role", c.Role, []string{RoleTrainer, RoleRollout, RoleRelay}},
+		{"role", string(c.Role), []string{"trainer", "rollout", "relay"}},
 		{"prefer", c.Prefer, []string{"tcp", "quic"}},
 		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error", "off"}},
 		{"log.format", c.Log.Format, []string{"console", "json"}},
@@ -122,7 +123,7 @@ func (c *Config) checkNetwork() error {
 }
 
 func (c *Config) checkPublishers() error {
-	if len(c.Publishers) == 0 && c.Role != RoleTrainer {
+	if len(c.Publishers) == 0 && c.Role != mesh.RoleTrainer {
 		return mistake("publishers", errors.New("no publisher, so no head would be believed"),
 			"list the trainer's peer ID; sparsecast status prints it there")
 	}

@@ -1,0 +1,130 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/sparsecast/sparsecast/delta"
+	"github.com/sparsecast/sparsecast/mesh"
+	"github.com/sparsecast/sparsecast/node/api"
+)
+
+// board is where a role writes down how far it is, and where the API reads it and waits for changes.
+type board struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at every change
+
+	state    string
+	problem  string
+	latest   *api.VersionInfo
+	served   *api.VersionInfo
+	path     string
+	progress *api.Progress
+	history  []api.VersionInfo
+}
+
+func newBoard() *board {
+	return &board{state: api.StateStarting, changed: make(chan struct{})}
+}
+
+// update changes the board and wakes whoever waits.
+func (b *board) update(f func(*board)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f(b)
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+func (b *board) setState(state string) {
+	b.update(func(b *board) {
+		b.state, b.problem = state, ""
+		if state != api.StateFetching {
+			b.progress = nil
+		}
+	})
+}
+
+func (b *board) fail(err error) {
+	b.update(func(b *board) { b.state, b.problem, b.progress = api.StateError, err.Error(), nil })
+}
+
+// serve notes that v is served from path.
+func (b *board) serve(v api.VersionInfo, path string) {
+	b.update(func(b *board) {
+		b.state, b.problem, b.progress = api.StateReady, "", nil
+		b.served, b.path = &v, path
+		b.history = append(b.history, v)
+		if extra := len(b.history) - api.MaxHistory; extra > 0 {
+			b.history = slices.Delete(b.history, 0, extra)
+		}
+	})
+}
+
+// fill copies the board into s.
+func (b *board) fill(s *api.Status) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.State, s.Error, s.Path = b.state, b.problem, b.path
+	s.Latest, s.Served, s.Progress = copyOf(b.latest), copyOf(b.served), copyOf(b.progress)
+	s.History = slices.Clone(b.history)
+}
+
+func copyOf[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}
+
+// waitFor returns when done does, asked after every change of the board.
+func (b *board) waitFor(ctx context.Context, done func(*board) bool) error {
+	for {
+		b.mu.Lock()
+		ok, changed := done(b), b.changed
+		b.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// pull waits until a version of at least the number asked for is served; without a number, until the newest known is.
+func (b *board) pull(ctx context.Context, r api.PullRequest) (api.PullResult, error) {
+	var result api.PullResult
+	err := b.waitFor(ctx, func(b *board) bool {
+		switch {
+		case b.served == nil:
+			return false
+		case r.Number != nil && b.served.Number < *r.Number:
+			return false
+		case r.Number == nil && b.latest != nil && versionOf(*b.served).Compare(versionOf(*b.latest)) < 0:
+			return false
+		}
+		result = api.PullResult{Version: *b.served, Path: b.path}
+		return true
+	})
+	return result, err
+}
+
+func versionOf(v api.VersionInfo) mesh.Version { return mesh.Version{Epoch: v.Epoch, Number: v.Number} }
+
+// versionInfo describes the version of head; m is the manifest of the edge that leads there, nil when none does.
+func versionInfo(h mesh.Head, m *delta.Manifest) api.VersionInfo {
+	v := api.VersionInfo{Epoch: h.Version.Epoch, Number: h.Version.Number, Root: h.Root, PublishedAt: h.Created}
+	if m == nil {
+		return v
+	}
+	v.Elements, v.Changed, v.Dense = m.Elements, m.Changed, m.Dense
+	if m.Base != m.Target {
+		v.Coded = m.Coded // nothing is sent for a version that changes nothing
+	}
+	return v
+}

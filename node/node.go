@@ -1,0 +1,212 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/sparsecast/sparsecast/mesh"
+	"github.com/sparsecast/sparsecast/node/api"
+	"github.com/sparsecast/sparsecast/node/files"
+	"golang.org/x/sync/errgroup"
+)
+
+// role is what a node does in its run.
+type role interface {
+	run(ctx context.Context) error
+	publish(ctx context.Context, r api.PublishRequest) (api.PublishResult, error)
+}
+
+// Node is one host's part in a run. New builds it, Run lives it, Close ends it.
+type Node struct {
+	cfg     *Config
+	log     zerolog.Logger
+	key     crypto.PrivKey
+	host    host.Host
+	stats   *mesh.Stats
+	mesh    *mesh.Mesh
+	board   *board
+	role    role
+	api     *api.Listener
+	metrics *prometheus.Registry
+	started time.Time
+	closers []func() error
+}
+
+// New takes the data directory, finds out what is in it, and listens. Nothing runs yet.
+func New(ctx context.Context, cfg *Config, log zerolog.Logger) (*Node, error) {
+	n := &Node{cfg: cfg, log: log, stats: &mesh.Stats{}, board: newBoard(), started: time.Now()}
+	if err := n.build(ctx); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+func (n *Node) build(ctx context.Context) error {
+	var err error
+	if n.key, err = LoadKey(n.cfg.Key); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: make one with: sparsecast keygen %s", err, n.cfg.Key)
+		}
+		return err
+	}
+	dir, err := files.Open(n.cfg.Data)
+	if err != nil {
+		return err
+	}
+	unlock, err := dir.Lock()
+	if err != nil {
+		return err
+	}
+	n.onClose(func() error { unlock(); return nil })
+	if n.api, err = api.Listen(n.cfg.API, n.cfg.TokenFile()); err != nil {
+		return err
+	}
+	n.onClose(func() error { n.api.Close(); return nil }) // closed twice after Run, which is no error of ours
+	store, err := mesh.NewDiskStore(dir)
+	if err != nil {
+		return fmt.Errorf("open block store: %w", err)
+	}
+	if err := n.join(store, dir); err != nil {
+		return err
+	}
+	n.metrics = newMetrics(n)
+	return n.takeRole(ctx, store, dir)
+}
+
+func (n *Node) onClose(f func() error) { n.closers = append(n.closers, f) }
+
+// join builds the host and the mesh from the configuration.
+func (n *Node) join(store mesh.Store, dir *files.Dir) error {
+	mesh.BridgeLogs(n.log.With().Str("part", "libp2p").Logger())
+	members, err := n.members()
+	if err != nil {
+		return err
+	}
+	hostCfg := mesh.HostConfig{Key: n.key, Members: members, Prefer: n.cfg.Prefer}
+	if hostCfg.Listen, err = n.cfg.ListenAddrs(); err != nil {
+		return err
+	}
+	if hostCfg.Announce, err = n.cfg.AnnounceAddrs(); err != nil {
+		return err
+	}
+	if hostCfg.TrustedNets, err = n.cfg.Networks(); err != nil {
+		return err
+	}
+	if n.host, err = mesh.NewHost(hostCfg, n.stats); err != nil {
+		return err
+	}
+	n.onClose(n.host.Close)
+	meshCfg, err := n.meshConfig(members)
+	if err != nil {
+		return err
+	}
+	n.mesh, err = mesh.New(n.host, meshCfg, store, dir, n.stats, n.log.With().Str("part", "mesh").Logger())
+	return err
+}
+
+func (n *Node) members() (*mesh.Members, error) {
+	if n.cfg.Open() {
+		m := mesh.NewMembers()
+		m.Open = true
+		return m, nil
+	}
+	listed, err := LoadPeers(n.cfg.Peers)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]peer.ID, 0, len(listed))
+	for id := range listed {
+		ids = append(ids, id)
+	}
+	return mesh.NewMembers(ids...), nil
+}
+
+func (n *Node) meshConfig(members *mesh.Members) (mesh.Config, error) {
+	cfg := mesh.Config{
+		Run: n.cfg.Run, Role: n.cfg.Role, Cluster: n.cfg.Cluster, Members: members, PollEvery: n.cfg.Poll,
+	}
+	var err error
+	if cfg.Publishers, err = n.cfg.PublisherIDs(); err != nil {
+		return cfg, err
+	}
+	if n.cfg.Role == mesh.RoleTrainer {
+		cfg.Publishers = append(cfg.Publishers, n.host.ID())
+	}
+	if n.cfg.Bootstrap != "" {
+		cfg.Bootstrap, err = LoadBootstrap(n.cfg.Bootstrap)
+	}
+	return cfg, err
+}
+
+func (n *Node) takeRole(ctx context.Context, store mesh.Store, dir *files.Dir) error {
+	lib := library{store: store, mesh: n.mesh}
+	if n.cfg.Role == mesh.RoleRelay {
+		n.role = &relay{mesh: n.mesh, library: lib, board: n.board, log: n.log}
+		return nil
+	}
+	slots, err := openSlots(ctx, dir, n.cfg.Base, n.log)
+	if err != nil {
+		return err
+	}
+	if err := slots.copySidecars(); err != nil {
+		return err
+	}
+	if n.cfg.Role == mesh.RoleTrainer {
+		n.role = &trainer{
+			runName: n.cfg.Run, keep: n.cfg.Keep, key: n.key, dir: dir, slots: slots, mesh: n.mesh, library: lib,
+			board: n.board, log: n.log,
+		}
+		return nil
+	}
+	n.role = &rollout{dir: dir, slots: slots, mesh: n.mesh, library: lib, board: n.board, log: n.log}
+	return nil
+}
+
+// Run lives until ctx ends or a part of the node fails beyond repair.
+func (n *Node) Run(ctx context.Context) error {
+	n.log.Info().Str("id", n.host.ID().String()).Str("role", string(n.cfg.Role)).Str("run", n.cfg.Run).
+		Strs("addrs", n.addrs()).Str("api", n.cfg.API).Msg("node up")
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return n.mesh.Run(ctx) })
+	g.Go(func() error { return n.role.run(ctx) })
+	g.Go(func() error { return n.api.Serve(ctx, api.NewHandler(n, n.metrics)) })
+	err := g.Wait()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	n.log.Info().Msg("node down")
+	return err
+}
+
+// Close gives back what New took.
+func (n *Node) Close() error {
+	var errs []error
+	for i := len(n.closers) - 1; i >= 0; i-- {
+		errs = append(errs, n.closers[i]())
+	}
+	n.closers = nil
+	return errors.Join(errs...)
+}
+
+// Publish is part of api.Backend.
+func (n *Node) Publish(ctx context.Context, r api.PublishRequest) (api.PublishResult, error) {
+	return n.role.publish(ctx, r)
+}
+
+// Pull is part of api.Backend.
+func (n *Node) Pull(ctx context.Context, r api.PullRequest) (api.PullResult, error) {
+	if n.cfg.Role == mesh.RoleRelay {
+		return api.PullResult{}, api.NewError(http.StatusConflict, errors.New("this node is a relay and holds no weights"),
+			"pull at a rollout's node")
+	}
+	return n.board.pull(ctx, r)
+}

@@ -1,0 +1,249 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ipfs/go-cid"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/rs/zerolog"
+	"github.com/sparsecast/sparsecast/delta"
+	"github.com/sparsecast/sparsecast/mesh"
+	"github.com/sparsecast/sparsecast/node/api"
+	"github.com/sparsecast/sparsecast/node/files"
+)
+
+// trainer publishes checkpoints. It keeps a copy of the state published last, since the caller may overwrite the file
+// that it came from, and always codes against that copy: what was published, not what came out of the last step.
+type trainer struct {
+	runName string
+	keep    int
+	key     crypto.PrivKey
+	dir     *files.Dir
+	slots   *slots
+	mesh    *mesh.Mesh
+	library library
+	board   *board
+	log     zerolog.Logger
+	epoch   uint64 // of this start
+
+	publishing sync.Mutex // one publish at a time
+}
+
+// run offers the base checkpoint as version 0 of a new run, or goes on offering what was published before.
+func (t *trainer) run(ctx context.Context) error {
+	head, _, _, ok := t.mesh.Latest()
+	t.epoch = max(uint64(time.Now().UnixMilli()), head.Version.Epoch+1)
+	switch {
+	case ok:
+		t.show(head, nil)
+	case !t.slots.base.root.IsZero():
+		if err := t.publishBase(ctx); err != nil {
+			return err
+		}
+	default:
+		t.board.setState(api.StateWaiting)
+	}
+	<-ctx.Done()
+	t.publishing.Lock() // a publish in progress ends before what it uses is closed
+	defer t.publishing.Unlock()
+	return nil
+}
+
+// publishBase announces the checkpoint that every host already has. Nothing needs to be fetched for it.
+func (t *trainer) publishBase(ctx context.Context) error {
+	c, err := delta.OpenCheckpoint(t.slots.base.path)
+	if err != nil {
+		return fmt.Errorf("base checkpoint: %w", err)
+	}
+	defer c.Close()
+	if err := t.keepSchema(c.Schema()); err != nil {
+		return err
+	}
+	head := mesh.Head{
+		Run: t.runName, Version: mesh.Version{Epoch: t.epoch}, Root: t.slots.base.root, Schema: c.Schema().ID(),
+		Created: time.Now().UnixMilli(),
+	}
+	return t.announce(ctx, head, nil, nil)
+}
+
+func (t *trainer) keepSchema(s *delta.Schema) error {
+	if err := t.library.store.Put(s.ID(), s.Encode()); err != nil {
+		return fmt.Errorf("keep schema: %w", err)
+	}
+	return nil
+}
+
+// publish makes the checkpoint at r.Path the newest version.
+func (t *trainer) publish(ctx context.Context, r api.PublishRequest) (api.PublishResult, error) {
+	t.publishing.Lock()
+	defer t.publishing.Unlock()
+	begun := time.Now()
+	head, catalogue, _, _ := t.mesh.Latest()
+	version, err := t.nextVersion(head, r.Number)
+	if err != nil {
+		return api.PublishResult{}, err
+	}
+	c, err := delta.OpenCheckpoint(r.Path)
+	if err != nil {
+		return api.PublishResult{}, api.NewError(http.StatusUnprocessableEntity, fmt.Errorf("nothing published: %w", err),
+			"publish only checkpoints that are complete: write to another name and rename, or wait for the writer")
+	}
+	defer c.Close()
+	m, err := t.code(ctx, c, head.Root)
+	if err != nil {
+		return api.PublishResult{}, fmt.Errorf("nothing published: %w", err)
+	}
+	next := mesh.Head{Run: t.runName, Version: version, Root: m.Target, Schema: m.Schema, Created: begun.UnixMilli()}
+	edges := catalogue.Edges
+	if m.Base != m.Target {
+		if next.Edge, err = t.offer(m); err != nil {
+			return api.PublishResult{}, fmt.Errorf("nothing published: %w", err)
+		}
+		edges = t.trim(append(slices.Clone(edges), next.Edge))
+	}
+	if err := t.announce(ctx, next, edges, m); err != nil {
+		return api.PublishResult{}, err
+	}
+	if _, err := t.library.retain(offered(next, mesh.Catalogue{Edges: edges})); err != nil {
+		t.log.Warn().Err(err).Msg("old blocks could not be removed")
+	}
+	return api.PublishResult{VersionInfo: versionInfo(next, m), Seconds: time.Since(begun).Seconds()}, nil
+}
+
+func (t *trainer) nextVersion(head mesh.Head, number *uint64) (mesh.Version, error) {
+	v := mesh.Version{Epoch: t.epoch, Number: head.Version.Number + 1}
+	if number != nil {
+		v.Number = *number
+	}
+	if v.Compare(head.Version) <= 0 {
+		return v, api.NewError(http.StatusConflict,
+			fmt.Errorf("number %d is not above %d, the newest in this epoch", v.Number, head.Version.Number),
+			"numbers only grow while a trainer's node runs; restart the node to begin a new epoch, as after going back to an older checkpoint")
+	}
+	return v, nil
+}
+
+// code finds what changed from the state published last to c, and leaves a copy of c in the idle slot. The edge is an
+// anchor where there is no such state or it has another schema.
+func (t *trainer) code(ctx context.Context, c *delta.Checkpoint, published delta.Root) (*delta.Manifest, error) {
+	old, from, err := t.published(published, c.Schema())
+	if err != nil {
+		return nil, err
+	}
+	var state delta.State
+	if old != nil {
+		defer old.Close()
+		state = old
+	}
+	to := t.slots.idle(published)
+	draft, err := t.slots.begin(to, c.Schema(), published)
+	if err != nil {
+		return nil, err
+	}
+	defer draft.Abort() // nothing to do after a commit
+	m, err := t.writeEdge(ctx, state, c, draft)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Changed(); err != nil {
+		return nil, api.NewError(http.StatusConflict, err, "publish again when the trainer has finished writing")
+	}
+	if state != nil && m.Base != published {
+		t.slots.disown(from)
+		return nil, fmt.Errorf("the copy of the last version in slot %s is damaged: its root is %s, not %s; publish again to send a full copy",
+			from.name, m.Base.Short(), published.Short())
+	}
+	if m.Base == m.Target {
+		return m, nil // the copy at hand is as good
+	}
+	return m, t.slots.commit(to, draft, m.Target)
+}
+
+// published opens the state published last, if it can serve as a base for schema.
+func (t *trainer) published(root delta.Root, schema *delta.Schema) (*delta.Checkpoint, slot, error) {
+	sl, ok := t.slots.find(root)
+	if !ok {
+		if !root.IsZero() {
+			t.log.Warn().Str("root", root.Short()).Msg("the version published last is not on this disk, sending a full copy")
+		}
+		return nil, slot{}, nil
+	}
+	c, err := delta.OpenCheckpoint(sl.path)
+	if err != nil {
+		return nil, sl, fmt.Errorf("open the version published last: %w", err)
+	}
+	if !c.Schema().ID().Equals(schema.ID()) {
+		t.log.Warn().Msg("tensors, shapes or dtypes changed, sending a full copy")
+		return nil, sl, c.Close()
+	}
+	return c, sl, nil
+}
+
+func (t *trainer) writeEdge(ctx context.Context, old delta.State, c *delta.Checkpoint, draft *delta.Draft) (*delta.Manifest, error) {
+	spool, err := os.CreateTemp(t.dir.Path("."), "spool-*")
+	if err != nil {
+		return nil, fmt.Errorf("make spool: %w", err)
+	}
+	defer spool.Close()
+	if err := os.Remove(spool.Name()); err != nil { // the space is ours until it is closed, and a crash leaves nothing
+		return nil, fmt.Errorf("make spool: %w", err)
+	}
+	return delta.WriteEdge(ctx, spool, old, c, delta.EncodeOptions{Copy: draft}, func(id cid.Cid, chunk []byte) error {
+		return t.library.store.Put(id, chunk)
+	})
+}
+
+// offer puts the manifest into the store and makes everything under it durable.
+func (t *trainer) offer(m *delta.Manifest) (mesh.Edge, error) {
+	b, err := m.Encode()
+	if err != nil {
+		return mesh.Edge{}, err
+	}
+	id := delta.Sum(b)
+	if err := t.library.store.Put(id, b); err != nil {
+		return mesh.Edge{}, fmt.Errorf("keep manifest: %w", err)
+	}
+	return mesh.Edge{Manifest: id, Base: m.Base, Target: m.Target, Coded: m.Coded}, nil
+}
+
+// trim drops the oldest edges beyond those to keep.
+func (t *trainer) trim(edges []mesh.Edge) []mesh.Edge {
+	return edges[max(0, len(edges)-t.keep):]
+}
+
+// announce makes the blocks durable, then signs and sends the head.
+func (t *trainer) announce(ctx context.Context, head mesh.Head, edges []mesh.Edge, m *delta.Manifest) error {
+	if err := t.library.store.Sync(); err != nil {
+		return fmt.Errorf("nothing published: make blocks durable: %w", err)
+	}
+	_, before, _, _ := t.mesh.Latest()
+	catalogue := mesh.Catalogue{Run: t.runName, Epoch: head.Version.Epoch, Seq: 1, Edges: edges}
+	if before.Epoch == catalogue.Epoch {
+		catalogue.Seq = before.Seq + 1
+	}
+	if err := t.mesh.Publish(ctx, head, catalogue, t.key); err != nil {
+		return fmt.Errorf("announce version %s: %w", head.Version, err)
+	}
+	t.show(head, m)
+	return nil
+}
+
+func (t *trainer) show(head mesh.Head, m *delta.Manifest) {
+	v := versionInfo(head, m)
+	v.ReadyAt = time.Now().UnixMilli()
+	sl, ok := t.slots.find(head.Root)
+	if !ok {
+		t.board.fail(errors.New("the version published last is not on this disk; the next publish sends a full copy"))
+		return
+	}
+	t.board.update(func(b *board) { b.latest = &v })
+	t.board.serve(v, sl.dir)
+	t.log.Info().Uint64("number", v.Number).Str("root", v.Root.Short()).Uint64("changed", v.Changed).Uint64("coded_bytes", v.Coded).Msg("version published")
+}
