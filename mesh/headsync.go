@@ -142,30 +142,40 @@ func (s *headSync) ask(ctx context.Context, p peer.ID) error {
 	return nil
 }
 
+// exchange opens a stream for one question and one answer. A stream that went well is closed and any other reset:
+// to reset after closing would take back what is still on its way.
 func (s *headSync) exchange(ctx context.Context, p peer.ID) (answer, error) {
 	st, err := s.host.NewStream(ctx, p, headProtocol)
 	if err != nil {
 		return answer{}, fmt.Errorf("ask for the head: %w", err)
 	}
-	defer st.Reset() // after a clean end this does nothing
 	defer context.AfterFunc(ctx, func() { st.Reset() })()
 	st.SetDeadline(time.Now().Add(headPatience)) // transports without deadlines are covered by ctx
+	a, err := s.converse(st)
+	if err != nil {
+		st.Reset()
+		return answer{}, s.distrust(fmt.Errorf("ask for the head: %w", err))
+	}
+	st.Close()
+	return a, nil
+}
+
+func (s *headSync) converse(st network.Stream) (answer, error) {
 	q, err := delta.MarshalRecord(question{s.run})
 	if err != nil {
-		return answer{}, fmt.Errorf("ask for the head: %w", err)
+		return answer{}, err
 	}
 	if _, err := st.Write(q); err != nil {
-		return answer{}, fmt.Errorf("ask for the head: %w", err)
+		return answer{}, err
 	}
 	if err := st.CloseWrite(); err != nil {
-		return answer{}, fmt.Errorf("ask for the head: %w", err)
+		return answer{}, err
 	}
 	b, err := readAll(st, maxAnswer)
 	if err != nil {
-		return answer{}, s.distrust(fmt.Errorf("answer: %w", err))
+		return answer{}, err
 	}
-	a, err := decodeAnswer(b)
-	return a, s.distrust(err)
+	return decodeAnswer(b)
 }
 
 // distrust counts what broke the protocol; a peer that went away has not.
@@ -212,33 +222,37 @@ func readAll(r io.Reader, limit int) ([]byte, error) {
 
 // handle answers one question.
 func (s *headSync) handle(st network.Stream) {
-	defer st.Reset() // after a clean end this does nothing
 	st.SetDeadline(time.Now().Add(headPatience))
+	if err := s.distrust(s.respond(st)); err != nil {
+		st.Reset()
+		return
+	}
+	st.Close()
+}
+
+func (s *headSync) respond(st network.Stream) error {
 	p := st.Conn().RemotePeer()
 	if !s.admit(p, time.Now()) {
-		return
+		return errors.New("too many questions")
 	}
 	b, err := readAll(st, maxQuestion)
 	if err != nil {
-		s.distrust(err)
-		return
+		return err
 	}
 	q, err := decodeQuestion(b)
 	if err != nil {
-		s.distrust(err)
-		return
+		return err
 	}
 	if q.Run != s.run {
-		return // not ours: the reset tells
+		return errors.New("a question about another run")
 	}
 	l := s.keeper.current()
 	out, err := delta.MarshalRecord(answer{l.head.Raw, l.catalogue.Raw, s.records.known(p)})
 	if err != nil {
-		return
+		return err
 	}
-	if _, err := st.Write(out); err == nil {
-		st.Close()
-	}
+	_, err = st.Write(out)
+	return err
 }
 
 // admit holds each peer to its rate of questions.

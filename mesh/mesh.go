@@ -42,8 +42,9 @@ func New(h host.Host, cfg Config, store Store, ledger FS, stats *Stats, log zero
 		exchange: NewExchange(h, Hello{cfg.Role, cfg.Cluster, cfg.Run}, store, cfg.Exchange, stats, log),
 		dialer:   newDialer(h, &cfg, log),
 	}
-	m.heads = newHeadSync(h, cfg.Run, k, &records{h, cfg.Members, m.dialer.fresh}, log)
-	m.watcher = &watcher{h, cfg.Members, m.heads, m.dialer, log}
+	known := &records{h, cfg.Members, m.dialer.fresh}
+	m.heads = newHeadSync(h, cfg.Run, k, known, log)
+	m.watcher = &watcher{h, cfg.Members, m.heads, known, m.dialer, log}
 	m.warnStrangers(cfg.Bootstrap)
 	return m, nil
 }

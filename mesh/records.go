@@ -57,34 +57,55 @@ func (r *records) learn(raws [][]byte) {
 			continue
 		}
 		// Of a connected peer, identify knows the addresses first hand.
-		if r.host.Network().Connectedness(rec.PeerID) != network.Connected {
-			r.consume(e, rec)
+		if r.host.Network().Connectedness(rec.PeerID) != network.Connected && r.replace(e, rec, recordTTL) {
+			r.fresh(rec.PeerID)
 		}
 	}
 }
 
-// consume replaces what is known of a peer by a newer record. Addresses of before are dropped: dead ones delay dials.
-func (r *records) consume(e *record.Envelope, rec *peer.PeerRecord) {
-	book, ok := peerstore.GetCertifiedAddrBook(r.host.Peerstore())
-	if !ok {
+// met keeps the record that a peer brought itself, which identify has checked but does not store.
+func (r *records) met(e *record.Envelope) {
+	if e == nil {
 		return
 	}
-	newer := true
-	if old := book.GetPeerRecord(rec.PeerID); old != nil {
-		var known peer.PeerRecord
-		if err := old.TypedRecord(&known); err == nil {
-			if known.Seq > rec.Seq {
-				return
-			}
-			newer = known.Seq < rec.Seq
-		}
+	var rec peer.PeerRecord
+	if err := e.TypedRecord(&rec); err != nil || len(rec.Addrs) > maxAddrs {
+		return
 	}
+	ttl := peerstore.RecentlyConnectedAddrTTL // it may have left already
+	if r.host.Network().Connectedness(rec.PeerID) == network.Connected {
+		ttl = peerstore.ConnectedAddrTTL
+	}
+	r.replace(e, &rec, ttl)
+}
+
+// replace puts a record in the place of an older one and tells whether it is newer than what was known. The older
+// one's addresses are dropped, since dead ones delay dials.
+func (r *records) replace(e *record.Envelope, rec *peer.PeerRecord, ttl time.Duration) (newer bool) {
+	book, ok := peerstore.GetCertifiedAddrBook(r.host.Peerstore())
+	if !ok {
+		return false
+	}
+	known, had := r.seq(book, rec.PeerID)
+	newer = !had || known < rec.Seq
 	if newer {
 		r.host.Peerstore().ClearAddrs(rec.PeerID)
 	}
-	if _, err := book.ConsumePeerRecord(e, recordTTL); err == nil && newer {
-		r.fresh(rec.PeerID)
+	taken, err := book.ConsumePeerRecord(e, ttl)
+	return newer && taken && err == nil
+}
+
+// seq returns the sequence number of the record known of p.
+func (r *records) seq(book peerstore.CertifiedAddrBook, p peer.ID) (uint64, bool) {
+	e := book.GetPeerRecord(p)
+	if e == nil {
+		return 0, false
 	}
+	var rec peer.PeerRecord
+	if err := e.TypedRecord(&rec); err != nil {
+		return 0, false
+	}
+	return rec.Seq, true
 }
 
 func openPeerRecord(raw []byte) (*record.Envelope, *peer.PeerRecord, error) {

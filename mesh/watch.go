@@ -27,6 +27,7 @@ type watcher struct {
 	host    host.Host
 	members *Members
 	heads   *headSync
+	records *records
 	dialer  *dialer
 	log     zerolog.Logger
 }
@@ -73,6 +74,7 @@ func (w *watcher) handle(e any) {
 			w.log.Debug().Stringer("peer", e.Peer).Stringer("addr", o.RemoteMultiaddr()).Msg("older connection closed")
 			o.Close()
 		}
+		w.records.met(e.SignedPeerRecord)
 		w.greet(e.Peer)
 	case libp2pevent.EvtPeerProtocolsUpdated:
 		w.heads.request(e.Peer) // it may just have joined the run
