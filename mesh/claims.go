@@ -63,15 +63,16 @@ func (p *picker) claimant(now time.Time, s *source) bool {
 	return s.claims || s.role != RoleTrainer && p.fresh(now, s)
 }
 
-// silent tells whether chunk i need no longer be left to its owner s.
+// silent tells whether chunk i need no longer be left to its owner s. Once passed over, an owner stays so until it
+// has news, or every chunk that is taken over in its place would make the source look lively and the rest wait.
 func (p *picker) silent(now time.Time, s *source, i int) bool {
-	waited := now.Sub(later(later(s.news, s.joined), later(p.start, p.turned)))
-	heard, pace := p.sign(now, i)
-	patience := max(p.cfg.takeover, min(2*pace, 5*p.cfg.takeover))
-	if waited < patience {
-		return false
+	if !s.lapsed {
+		waited := now.Sub(later(later(s.news, s.joined), later(p.start, p.turned)))
+		heard, pace := p.sign(now, i)
+		patience := max(p.cfg.takeover, min(2*pace, 5*p.cfg.takeover))
+		s.lapsed = waited >= 10*patience || waited >= patience && now.Sub(heard) >= patience
 	}
-	return now.Sub(heard) >= patience || waited >= 10*patience
+	return s.lapsed
 }
 
 // sign returns when a holder of chunk i last showed a sign of life, and the slowest pace among them.

@@ -33,13 +33,8 @@ type fetch struct {
 // fetched again. It waits for as long as nobody has them, until ctx ends; a store that cannot write ends it.
 // progress, unless nil, is called from this goroutine with the number of chunks that are here, and soon returns.
 func (x *Exchange) Fetch(ctx context.Context, id cid.Cid, m *delta.Manifest, progress func(done, total int)) error {
-	if err := m.Validate(); err != nil {
-		return fmt.Errorf("fetch: %w", err)
-	}
-	for _, c := range append([]cid.Cid{id}, m.Chunks...) {
-		if _, err := delta.Digest(c); err != nil {
-			return fmt.Errorf("fetch: %w", err)
-		}
+	if err := x.keepManifest(id, m); err != nil {
+		return fmt.Errorf("fetch %s: %w", id, err)
 	}
 	f, err := x.enrol(ctx, id, m)
 	if err != nil {
@@ -51,6 +46,22 @@ func (x *Exchange) Fetch(ctx context.Context, id cid.Cid, m *delta.Manifest, pro
 	}
 	if err := f.run(ctx, progress); err != nil {
 		return fmt.Errorf("fetch %s: %w", id, err)
+	}
+	return nil
+}
+
+// keepManifest puts m into the store, where it tells peers which chunks there are, even after the download.
+// It finds out whether id names m on the way.
+func (x *Exchange) keepManifest(id cid.Cid, m *delta.Manifest) error {
+	raw, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	if err := delta.Check(id, raw); err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	if err := x.store.Put(id, raw); err != nil {
+		return fmt.Errorf("%w: manifest: %w; free space in the store", errStore, err)
 	}
 	return nil
 }

@@ -21,10 +21,8 @@ var (
 	errStore  = errors.New("store block")
 )
 
-const (
-	piece        = 64 << 10               // bytes read or written under one deadline
-	progressTick = 250 * time.Millisecond // between two reports on one lane
-)
+// progressTick is the time between two reports of one lane.
+const progressTick = 250 * time.Millisecond
 
 // request asks one peer for one block, which ends up in the store.
 type request struct {
@@ -223,23 +221,21 @@ func (la *lane) settle(id uint64, st status, size int) (*request, error) {
 	return r, nil
 }
 
-// receive reads a block whose size was checked.
+// receive reads a block whose size was checked. Every byte counts as progress.
 func (la *lane) receive(s network.Stream, r io.Reader, req *request, size int) ([]byte, error) {
 	data := make([]byte, size)
 	var told time.Time
 	for rest := data; len(rest) > 0; {
-		now := time.Now()
-		s.SetReadDeadline(now.Add(la.l.x.cfg.Patience))
-		n, err := io.ReadFull(r, rest[:min(piece, len(rest))])
-		if err != nil {
-			return nil, fmt.Errorf("read block: %w", err)
-		}
-		rest = rest[n:]
-		la.l.life.Add(1)
-		if now.Sub(told) >= progressTick {
+		if now := time.Now(); now.Sub(told) >= progressTick {
+			s.SetReadDeadline(now.Add(la.l.x.cfg.Patience))
 			req.progress()
 			told = now
 		}
+		n, err := r.Read(rest)
+		if rest = rest[n:]; err != nil && len(rest) > 0 {
+			return nil, fmt.Errorf("read block: %w", err)
+		}
+		la.l.life.Add(1)
 	}
 	return data, nil
 }

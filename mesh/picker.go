@@ -121,7 +121,7 @@ func (p *picker) failed(now time.Time, id peer.ID, i int, why reason) {
 // arrived notes that a peer delivered chunk i, which hold is told of apart.
 func (p *picker) arrived(now time.Time, id peer.ID, i int) {
 	if s := p.find(id); s != nil {
-		s.heard = now
+		s.heard, s.got = now, now
 		s.delivered(now.Sub(p.askedAt(id, i, now)), p.cfg.maxWindow)
 	}
 	p.release(id, i)
@@ -219,12 +219,12 @@ func (p *picker) candidates(now time.Time) []candidate {
 	return found
 }
 
-// holders counts the peers that could deliver chunk i, and those of them that are near.
+// holders counts the peers that could deliver chunk i, and those of them that are near and do.
 func (p *picker) holders(now time.Time, i int) (all, near int) {
 	for _, s := range p.peers {
 		if s.usable(now, i) {
 			all++
-			if p.near(s) {
+			if p.near(s) && !p.sluggish(now, s) {
 				near++
 			}
 		}
@@ -243,16 +243,18 @@ func (p *picker) best(now time.Time, i int, scarce bool, but peer.ID) *source {
 		if s.id == but || !s.usable(now, i) || !s.free(now) || !scarce && !p.near(s) {
 			continue
 		}
-		if best == nil || p.prefer(s, best) < 0 {
+		if best == nil || p.prefer(now, s, best) < 0 {
 			best = s
 		}
 	}
 	return best
 }
 
-// prefer orders holders: this cluster first, then whoever is not the trainer, then the least busy.
-func (p *picker) prefer(a, b *source) int {
+// prefer orders holders: those that deliver first, then this cluster, then whoever is not the trainer, then the
+// least busy.
+func (p *picker) prefer(now time.Time, a, b *source) int {
 	return cmp.Or(
+		first(!p.sluggish(now, a), !p.sluggish(now, b)),
 		first(a.cluster == p.cluster, b.cluster == p.cluster),
 		first(a.role != RoleTrainer, b.role != RoleTrainer),
 		cmp.Compare(len(a.out), len(b.out)),
@@ -287,7 +289,7 @@ func (p *picker) repeats(now time.Time) []ask {
 				continue
 			}
 			since := s.out[i]
-			quiet := ending && now.Sub(later(since, s.heard)) >= p.cfg.takeover
+			quiet := ending && (now.Sub(later(since, s.heard)) >= p.cfg.takeover || p.sluggish(now, s))
 			if !quiet && now.Sub(since) < p.cfg.slow {
 				continue
 			}

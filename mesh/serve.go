@@ -16,6 +16,7 @@ import (
 
 const (
 	maxServed = 4               // data streams of one peer at a time
+	piece     = 64 << 10        // bytes written under one deadline
 	slotTime  = time.Second     // without progress, after which a slow reader keeps no upload slot from others
 	helloTime = 3 * time.Second // within which a peer that asks must have said hello
 )

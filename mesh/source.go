@@ -27,8 +27,10 @@ type source struct {
 	claims  bool // it is fetching the same manifest
 	claimed bool // it was once: claiming again is no news
 
-	news  time.Time // when it last told of a chunk it had gained
-	heard time.Time // when bytes of a chunk last came from it
+	news   time.Time // when it last told of a chunk it had gained
+	lapsed bool      // it has been passed over as an owner, and has had no news since
+	heard  time.Time // when bytes of a chunk last came from it
+	got    time.Time // when the last of a chunk did
 
 	window int
 	run    int // deliveries since the window last changed
@@ -83,7 +85,7 @@ func (p *picker) haves(now time.Time, id peer.ID, all bitmap) {
 	}
 	s.known = true
 	if all.count() > s.has.count() {
-		s.news = now
+		s.told(now)
 	}
 	copy(s.has, all)
 }
@@ -92,9 +94,12 @@ func (p *picker) haves(now time.Time, id peer.ID, all bitmap) {
 func (p *picker) gained(now time.Time, id peer.ID, i int) {
 	if s := p.find(id); s != nil && !s.has.has(i) {
 		s.has.set(i)
-		s.news = now
+		s.told(now)
 	}
 }
+
+// told notes that s had news.
+func (s *source) told(now time.Time) { s.news, s.lapsed = now, false }
 
 // claim notes whether a peer is fetching the same manifest.
 func (p *picker) claim(now time.Time, id peer.ID, fetching bool) {
@@ -105,7 +110,7 @@ func (p *picker) claim(now time.Time, id peer.ID, fetching bool) {
 	s.claims = fetching
 	if fetching && !s.claimed {
 		s.claimed = true
-		s.news = now
+		s.told(now)
 	}
 }
 
@@ -122,6 +127,18 @@ func (s *source) usable(now time.Time, i int) bool { return s.has.has(i) && !now
 // free tells whether s may be sent another request.
 func (s *source) free(now time.Time) bool {
 	return len(s.out) < s.window && !now.Before(s.paused) && !now.Before(s.down)
+}
+
+// sluggish tells whether s has delivered nothing for twice as long as is waited for silent peers, though asked.
+// It may be slow or may be trickling on purpose: what it holds counts as far away until it delivers.
+func (p *picker) sluggish(now time.Time, s *source) bool {
+	oldest := now
+	for _, since := range s.out {
+		if since.Before(oldest) {
+			oldest = since
+		}
+	}
+	return now.Sub(later(oldest, s.got)) >= 2*p.cfg.takeover
 }
 
 // chunks returns what s was asked for, in order.
