@@ -44,11 +44,12 @@ func parseConfig(b []byte, name, dir string) (*Config, error) {
 	if err != nil {
 		return nil, explainYAML(err, nil, name)
 	}
-	if len(file.Docs) > 1 {
-		return nil, &ConfigError{File: name, Err: errors.New("more than one document"), Fix: "remove the lines that begin with ---"}
+	body, err := onlyDocument(file, name)
+	if err != nil {
+		return nil, err
 	}
 	c := DefaultConfig()
-	if len(file.Docs) == 1 && file.Docs[0].Body != nil { // decoding nothing would clear the defaults
+	if body != nil { // decoding nothing would clear the defaults
 		if err := yaml.UnmarshalWithOptions(b, c, yaml.Strict()); err != nil {
 			return nil, locate(explainYAML(err, file, name), file, name)
 		}
@@ -99,6 +100,40 @@ func explainYAML(err error, file *ast.File, name string) error {
 		e.Err, e.Fix = errors.New("a value of the wrong type"), "want "+describe(mistyped.DstType)
 	}
 	return e
+}
+
+// onlyDocument returns what the file says, nil when it says nothing. It refuses the parts of YAML that a configuration
+// has no use for: more documents, tags, on some of which the library panics, and aliases, which hide what a file says.
+func onlyDocument(file *ast.File, name string) (ast.Node, error) {
+	if len(file.Docs) > 1 {
+		return nil, &ConfigError{File: name, Err: errors.New("more than one document"), Fix: "remove the lines that begin with ---"}
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.NullType {
+		return nil, nil
+	}
+	var x extras
+	ast.Walk(&x, file.Docs[0].Body)
+	if x.found == nil {
+		return file.Docs[0].Body, nil
+	}
+	return nil, &ConfigError{
+		File: name, Line: x.found.GetToken().Position.Line, Field: strings.TrimPrefix(x.found.GetPath(), "$."),
+		Err: fmt.Errorf("YAML of kind %s", x.found.Type()), Fix: "write the value itself",
+	}
+}
+
+// extras finds a node that a configuration has no use for, and does not look inside it.
+type extras struct{ found ast.Node }
+
+func (x *extras) Visit(n ast.Node) ast.Visitor {
+	switch n.Type() {
+	case ast.TagType, ast.AnchorType, ast.AliasType, ast.MergeKeyType, ast.DirectiveType:
+		x.found = n
+	}
+	if x.found != nil {
+		return nil
+	}
+	return x
 }
 
 // fieldAt returns the field whose name or value begins at pos, such as log.level.

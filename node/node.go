@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"time"
 
@@ -53,9 +52,6 @@ func New(ctx context.Context, cfg *Config, log zerolog.Logger) (*Node, error) {
 func (n *Node) build(ctx context.Context) error {
 	var err error
 	if n.key, err = LoadKey(n.cfg.Key); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: make one with: sparsecast keygen %s", err, n.cfg.Key)
-		}
 		return err
 	}
 	dir, err := files.Open(n.cfg.Data)

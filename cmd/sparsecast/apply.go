@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/sparsecast/sparsecast/delta"
+)
+
+type applyCmd struct {
+	Base  string `arg:"" help:"The checkpoint that the delta starts from; - for a full copy."`
+	Delta string `arg:"" help:"The delta file." type:"existingfile"`
+	Out   string `short:"o" required:"" type:"path" placeholder:"FILE" help:"The safetensors file to write."`
+	jsonFlag
+}
+
+// Help is shown by sparsecast apply --help.
+func (applyCmd) Help() string {
+	return `The base is checked against the delta before anything is written, the result before it gets its name: on any
+error nothing is left behind. The base is never changed.`
+}
+
+// Run writes the new checkpoint.
+func (c applyCmd) Run(ctx context.Context) error {
+	in, container, err := openDeltaFile(c.Delta)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	m := container.Manifest
+	var base delta.State
+	if !m.Base.IsZero() {
+		b, err := openBase(ctx, c.Base, m)
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+		base = b
+	}
+	draft, err := delta.CreateDraft(c.Out, container.Schema)
+	if err != nil {
+		return err
+	}
+	defer draft.Abort() // nothing to do after a commit
+	if err := delta.ApplyEdge(ctx, m, container.Chunk, container.Schema, base, draft, nil); err != nil {
+		return err
+	}
+	if err := draft.Commit(); err != nil {
+		return err
+	}
+	return c.show(edgeFacts(m), func() { fmt.Printf("%s: root %s\n", c.Out, m.Target) })
+}
+
+// openBase opens the checkpoint that m starts from and makes sure that it is that one.
+func openBase(ctx context.Context, path string, m *delta.Manifest) (*delta.Checkpoint, error) {
+	if path == "-" {
+		return nil, fmt.Errorf("this delta starts from a checkpoint with root %s: name it in place of -", m.Base)
+	}
+	b, err := delta.OpenCheckpoint(path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := delta.RootOf(ctx, b, nil)
+	if err == nil && root != m.Base {
+		err = fmt.Errorf("%s is not the base of this delta: its root is %s, the delta starts from %s", path, root, m.Base)
+	}
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func openDeltaFile(path string) (*os.File, *delta.Container, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		var c *delta.Container
+		if c, err = delta.OpenContainer(f, info.Size()); err == nil {
+			return f, c, nil
+		}
+	}
+	f.Close()
+	return nil, nil, fmt.Errorf("%s: %w", path, err)
+}

@@ -1,0 +1,84 @@
+// Command sparsecast keeps the weights of rollout workers equal to their trainer's, bit for bit: one binary a GPU
+// host, a mesh between them, and only what changed on the wire.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/sparsecast/sparsecast/node/api"
+)
+
+// version is set by the build (see the Makefile).
+var version = ""
+
+// cli is the command line, a subcommand a field.
+type cli struct {
+	Demo    demoCmd    `cmd:"" help:"Show everything at work on this machine: a trainer and rollouts in processes of their own."`
+	Node    nodeCmd    `cmd:"" help:"Run the node of this host."`
+	Publish publishCmd `cmd:"" help:"Make a checkpoint the newest version (at the trainer's node)."`
+	Pull    pullCmd    `cmd:"" help:"Wait until a version is ready on this host and print where."`
+	Status  statusCmd  `cmd:"" help:"Show what the node of this host serves, fetches and sends."`
+	Diff    diffCmd    `cmd:"" help:"Write the delta between two checkpoints to a file."`
+	Apply   applyCmd   `cmd:"" help:"Apply a delta file to a checkpoint."`
+	Inspect inspectCmd `cmd:"" help:"Tell what a delta file or a checkpoint holds."`
+	Verify  verifyCmd  `cmd:"" help:"Read every byte of a checkpoint and print its root."`
+	Keygen  keygenCmd  `cmd:"" help:"Make the identity key of a node."`
+
+	Version kong.VersionFlag `help:"Print the version and exit."`
+}
+
+const about = `sparsecast keeps rollout workers' weights equal to their trainer's, bit for bit, over slow and far links.
+
+See it work:    sparsecast demo
+Start a node:   sparsecast keygen node.key && sparsecast node --config sparsecast.yaml
+Send weights:   sparsecast publish CHECKPOINT    (at the trainer)
+Await them:     sparsecast pull                  (at a rollout; prints the directory to load)`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+// run parses args, does what they ask for and returns the exit code.
+func run(ctx context.Context, args []string) int {
+	var c cli
+	parser := kong.Must(&c, kong.Name("sparsecast"), kong.Description(about), kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.Vars{"version": buildVersion()}, kong.BindTo(ctx, (*context.Context)(nil)))
+	k, err := parser.Parse(args)
+	if err != nil {
+		parser.FatalIfErrorf(err)
+	}
+	if err := k.Run(); err != nil {
+		explain(err)
+		return 1
+	}
+	return 0
+}
+
+// explain prints an error, and what to do about it where that is known.
+func explain(err error) {
+	fmt.Fprintln(os.Stderr, "sparsecast: error:", err)
+	var e *api.Error
+	if errors.As(err, &e) && e.Hint != "" {
+		fmt.Fprintln(os.Stderr, "hint:", e.Hint)
+	}
+}
+
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/sparsecast/sparsecast/node/api"
+)
+
+type publishCmd struct {
+	Path   string  `arg:"" help:"A safetensors file, or a Hugging Face directory with one file or shards and their index."`
+	Number *uint64 `short:"n" placeholder:"STEP" help:"The trainer's step; the last one plus 1 when absent."`
+	connectFlags
+	jsonFlag
+}
+
+// Help is shown by sparsecast publish --help.
+func (publishCmd) Help() string {
+	return `The trainer's node compares the checkpoint with the version published last, bit by bit, codes what changed, and
+announces it. It returns when the version is durable and announced; the checkpoint may be overwritten then.
+The checkpoint must be complete: a half-written one is refused and nothing is published.
+
+  sparsecast publish /ckpt/step_42 --number 42`
+}
+
+// Run publishes and reports.
+func (c publishCmd) Run(ctx context.Context) error {
+	client, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	path, err := filepath.Abs(c.Path)
+	if err != nil {
+		return err
+	}
+	r, err := client.Publish(ctx, api.PublishRequest{Path: path, Number: c.Number})
+	if err != nil {
+		return err
+	}
+	return c.show(r, func() {
+		fmt.Printf("published %d (root %s): %d of %d elements changed, %s of code for %s of weights, in %.2f s\n",
+			r.Number, r.Root.Short(), r.Changed, r.Elements, bytesText(r.Coded), bytesText(r.Dense), r.Seconds)
+	})
+}
