@@ -131,16 +131,23 @@ func (k *keeper) freeze(h sealed[Head]) {
 // current returns what is adopted.
 func (k *keeper) current() *latest { return k.latest.Load() }
 
-// publish takes what this node signed itself and turns every refusal into an error.
+// publish adopts what this node signed itself: both halves or neither. A refusal is an error, but no evidence against
+// the publisher, since nothing was sent.
 func (k *keeper) publish(h sealed[Head], c sealed[Catalogue]) error {
-	hv, cv, err := k.take(h.Raw, c.Raw)
-	if err != nil {
-		return err
-	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, hv, _ := k.book.judgeHead(h.Raw, k.now())
+	_, cv, _ := k.book.judgeCatalogue(c.Raw, k.now())
 	if err := mustHold("head", h.Value.Version, hv); err != nil {
 		return err
 	}
-	return mustHold("catalogue", Version{c.Value.Epoch, c.Value.Seq}, cv)
+	if err := mustHold("catalogue", Version{c.Value.Epoch, c.Value.Seq}, cv); err != nil {
+		return err
+	}
+	if hv != accepted && cv != accepted {
+		return nil
+	}
+	return k.adopt(h, hv, c, cv)
 }
 
 func mustHold(kind string, v Version, got verdict) error {

@@ -36,7 +36,7 @@ var (
 )
 
 func (b *body) Domain() string                   { return b.domain }
-func (b *body) Codec() []byte                    { return []byte("/sparsecast/" + b.domain) }
+func (b *body) Codec() []byte                    { return []byte(b.domain) }
 func (b *body) MarshalRecord() ([]byte, error)   { return b.bytes, nil }
 func (b *body) UnmarshalRecord(raw []byte) error { b.bytes = raw; return nil }
 
