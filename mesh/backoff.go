@@ -13,7 +13,7 @@ const (
 	lastRedial  = 15 * time.Second
 )
 
-// backoff remembers when each unreachable peer may be dialled again. It is plain state: the caller brings the time.
+// backoff remembers when each missing peer may be dialled again. It is plain state: the caller brings the time.
 type backoff struct {
 	peers  map[peer.ID]*retry
 	jitter func(time.Duration) time.Duration
@@ -29,7 +29,7 @@ func newBackoff(jitter func(time.Duration) time.Duration) *backoff {
 	return &backoff{peers: make(map[peer.ID]*retry), jitter: jitter}
 }
 
-// begin reports whether p may be dialled now, and if so takes it that a dial is under way until failed or reached.
+// begin reports whether p may be dialled now, and if so takes it that a dial is under way until ended.
 func (b *backoff) begin(p peer.ID, now time.Time) bool {
 	r := b.peers[p]
 	if r == nil {
@@ -43,8 +43,9 @@ func (b *backoff) begin(p peer.ID, now time.Time) bool {
 	return true
 }
 
-// failed puts the next dial off, twice as long as the last time.
-func (b *backoff) failed(p peer.ID, now time.Time) {
+// ended puts the next dial off, twice as long as the last time, whether or not the peer was reached: one that hangs up
+// at once, as a node does on a peer it has banned, must not be dialled in a loop.
+func (b *backoff) ended(p peer.ID, now time.Time) {
 	r := b.peers[p]
 	if r == nil {
 		return
@@ -54,9 +55,6 @@ func (b *backoff) failed(p peer.ID, now time.Time) {
 	r.next = now.Add(b.jitter(r.wait))
 }
 
-// reached forgets the failures of p.
-func (b *backoff) reached(p peer.ID) { delete(b.peers, p) }
-
 // fresh lets p be dialled at once: it has a new address.
 func (b *backoff) fresh(p peer.ID) {
 	if r := b.peers[p]; r != nil {
@@ -64,10 +62,10 @@ func (b *backoff) fresh(p peer.ID) {
 	}
 }
 
-// prune forgets peers that are no longer wanted, except while a dial is under way.
-func (b *backoff) prune(wanted map[peer.ID]struct{}) {
+// prune forgets peers that are not missing, once their wait is over.
+func (b *backoff) prune(missing map[peer.ID]struct{}, now time.Time) {
 	for p, r := range b.peers {
-		if _, ok := wanted[p]; !ok && !r.dialing {
+		if _, ok := missing[p]; !ok && !r.dialing && !now.Before(r.next) {
 			delete(b.peers, p)
 		}
 	}

@@ -1,2 +1,44 @@
 // Package mesh carries signed heads, catalogues and content-addressed chunks between the nodes of a run.
+//
+// # Hearing
+//
+// A head names the newest version of a run; a catalogue lists the edges on offer. Both are canonical CBOR inside a
+// libp2p signed envelope with a domain of its own, and those bytes never change on their way: the signature that a
+// publisher made is the one that the last node checks, stores and passes on. Who passes it on does not matter.
+//
+// Whatever brings a record, gossip, a peer's answer, the ledger or the local trainer, hands it to one keeper. That
+// checks size, signer, signature, run and clock, asks the book (pure state) how it ranks against what is known, writes
+// what is newer to the ledger, and adopts it when it is durable. So a node that crashed never goes back to a version
+// before the one it acted on, and a replayed head is old news to it.
+//
+// Versions only move forward. Two roots under one version mean that a publisher is broken or its key is stolen: the
+// first is kept, the second is stored as evidence, and the epoch is frozen. A trainer's restart opens a new one.
+//
+// Gossip is fast, and a hint only: gossipsub tells a late joiner nothing, drops under load, and forgets peers that came
+// back from another address. So every node also asks: whoever it meets, whoever announced a head without its
+// catalogue, and a random peer every few seconds. The protocol is /sparsecast/head/1:
+//
+//	asker:    {0: run}                                       at most 256 bytes, then closes its side
+//	answerer: {0: head, 1: catalogue, 2: [peer records]}     at most 1 MiB, then closes; all may be missing
+//
+// and a gossip message on /sparsecast/heads/1/RUN is {0: head, 1: catalogue}, at most 16 KiB, the catalogue present
+// when it has at most 8 KiB. Nothing on these wires states a length that is not already bounded by what was read.
+//
+// # Meeting
+//
+// Peers are admitted by an allow-list of their IDs, which the handshake proves. Publishers are another list: being
+// let in gives no right to publish. Signed peer records travel in answers, so that nodes which know only the bootstrap
+// find each other; records of strangers are dropped.
+//
+// A host that vanishes leaves a connection that looks alive for half a minute. When the same peer connects anew, the
+// older connection is closed, unless both were opened within two seconds, when the two may have dialled each other.
+// Followers that gossip has lost all the same are disconnected to make them say hello again.
+//
+// The data plane is TCP with TLS and yamux: QUIC costs 2.7 times the CPU a byte, and a pre-shared key 63 % of the
+// throughput. QUIC is the fallback, and what the tests run on in virtual time.
+//
+// # Fetching
+//
+// Chunks are asked for by content ID over a few long-lived streams to each peer and checked before they are stored,
+// used or offered; see message.go for the wire and picker.go for who is asked for what.
 package mesh

@@ -7,12 +7,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// BridgeLogs sends what libp2p and gossipsub log to log, from warnings up; all of it when log shows debug lines.
+// BridgeLogs sends what libp2p and gossipsub log to log, from warnings up. At trace level it sends
+// everything, which is a great deal.
 // Call it once, before the first host.
 func BridgeLogs(log zerolog.Logger) { gologshim.SetDefaultHandler(bridge(log)) }
 
 func bridge(log zerolog.Logger) slog.Handler {
-	if log.GetLevel() > zerolog.DebugLevel && log.GetLevel() < zerolog.WarnLevel {
+	if log.GetLevel() > zerolog.TraceLevel && log.GetLevel() < zerolog.WarnLevel {
 		log = log.Level(zerolog.WarnLevel)
 	}
 	return zerolog.NewSlogHandler(log)

@@ -104,14 +104,14 @@ func (d *dialer) dialMissing(ctx context.Context) {
 func (d *dialer) missing(now time.Time) []peer.AddrInfo {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	wanted := make(map[peer.ID]struct{})
+	away := make(map[peer.ID]struct{})
 	var due []peer.AddrInfo
 	consider := func(info peer.AddrInfo) {
-		_, seen := wanted[info.ID]
+		_, seen := away[info.ID]
 		if seen || info.ID == d.host.ID() || !d.members.Allowed(info.ID) || d.connected(info.ID) {
 			return
 		}
-		wanted[info.ID] = struct{}{}
+		away[info.ID] = struct{}{}
 		if d.backoff.begin(info.ID, now) {
 			due = append(due, info)
 		}
@@ -126,7 +126,7 @@ func (d *dialer) missing(now time.Time) []peer.AddrInfo {
 		}
 		consider(peer.AddrInfo{ID: p})
 	}
-	d.backoff.prune(wanted)
+	d.backoff.prune(away, now)
 	return due
 }
 
@@ -142,12 +142,10 @@ func (d *dialer) dial(ctx context.Context, info peer.AddrInfo) {
 	err := d.host.Connect(ctx, peer.AddrInfo{ID: info.ID})
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.backoff.ended(info.ID, time.Now())
 	if err != nil {
-		d.backoff.failed(info.ID, time.Now())
 		d.log.Debug().Err(err).Stringer("peer", info.ID).Msg("not reached")
-		return
 	}
-	d.backoff.reached(info.ID)
 }
 
 // clearBackoff makes libp2p forget earlier failures to reach p: this package has its own patience.
