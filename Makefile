@@ -21,7 +21,7 @@ help: ## list the verbs
 # VCS stamping is off because it fails in a checkout that another user owns; the version below serves instead.
 .PHONY: build
 build: ## build bin/sparsecast
-	$(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/sparsecast ./cmd/sparsecast
+	$(GO) build -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/sparsecast ./cmd/sparsecast
 
 .PHONY: demo
 demo: build ## build, then show a trainer and rollout nodes at work on this machine

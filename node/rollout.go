@@ -90,6 +90,7 @@ func (r *rollout) follow(ctx context.Context) error {
 		r.board.update(func(b *board) { v := versionInfo(head, nil); b.latest = &v })
 		if !r.served.Root.IsZero() && head.Version.Compare(versionOf(r.served)) <= 0 {
 			r.board.setState(api.StateReady)
+			r.tidy(offered(head, catalogue))
 			return nil
 		}
 		err := r.update(ctx, head, offered(head, catalogue))
@@ -127,12 +128,17 @@ func (r *rollout) update(ctx context.Context, head mesh.Head, edges []mesh.Edge)
 	}
 	r.log.Info().Uint64("number", v.Number).Str("root", v.Root.Short()).Uint64("changed", v.Changed).
 		Uint64("coded_bytes", v.Coded).Int64("ready_after_ms", v.ReadyAt-v.PublishedAt).Msg("version ready")
-	if n, err := r.library.retain(edges); err != nil {
+	return nil
+}
+
+// tidy removes the blocks of edges that are no longer on offer.
+func (r *rollout) tidy(edges []mesh.Edge) {
+	n, err := r.library.retain(edges)
+	if err != nil {
 		r.log.Warn().Err(err).Msg("old blocks could not be removed")
 	} else if n > 0 {
 		r.log.Debug().Int("blocks", n).Msg("removed old blocks")
 	}
-	return nil
 }
 
 // bringUp applies the edges of a path, one after the other, into the idle slot.

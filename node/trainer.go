@@ -103,7 +103,7 @@ func (t *trainer) publish(ctx context.Context, r api.PublishRequest) (api.Publis
 	next := mesh.Head{Run: t.runName, Version: version, Root: m.Target, Schema: m.Schema, Created: begun.UnixMilli()}
 	edges := catalogue.Edges
 	if m.Base != m.Target {
-		if next.Edge, err = t.offer(m); err != nil {
+		if next.Edge, err = t.offer(m, c.Schema()); err != nil {
 			return api.PublishResult{}, fmt.Errorf("nothing published: %w", err)
 		}
 		edges = t.trim(append(slices.Clone(edges), next.Edge))
@@ -200,8 +200,11 @@ func (t *trainer) writeEdge(ctx context.Context, old delta.State, c *delta.Check
 	})
 }
 
-// offer puts the manifest into the store and makes everything under it durable.
-func (t *trainer) offer(m *delta.Manifest) (mesh.Edge, error) {
+// offer puts the manifest and the schema beside the chunks, so that the edge is whole.
+func (t *trainer) offer(m *delta.Manifest, schema *delta.Schema) (mesh.Edge, error) {
+	if err := t.keepSchema(schema); err != nil {
+		return mesh.Edge{}, err
+	}
 	b, err := m.Encode()
 	if err != nil {
 		return mesh.Edge{}, err

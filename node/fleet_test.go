@@ -1,0 +1,235 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/rs/zerolog"
+	"github.com/sparsecast/sparsecast/delta"
+	"github.com/sparsecast/sparsecast/delta/safetensors"
+	"github.com/sparsecast/sparsecast/mesh"
+	"github.com/sparsecast/sparsecast/node/api"
+)
+
+// patience bounds waits for what must happen; it is long because machines are slow, not because anything takes long.
+const patience = time.Minute
+
+// testNode is a whole node in this process, on a real loopback socket.
+type testNode struct {
+	*Node
+	stop func()
+}
+
+// newConfig writes key and peer list of a node and returns its configuration.
+func newConfig(t *testing.T, role mesh.Role, base string) (*Config, peer.ID) {
+	t.Helper()
+	// Socket paths are short, and t.TempDir is not.
+	dir, err := os.MkdirTemp("", "node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	cfg := DefaultConfig()
+	cfg.Role, cfg.Base, cfg.Peers, cfg.Listen = role, base, "open", []string{"/ip4/127.0.0.1/tcp/0"}
+	cfg.Poll = 200 * time.Millisecond
+	cfg.Resolve(dir)
+	key, err := CreateKey(cfg.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := peer.IDFromPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, id
+}
+
+// startNode runs a node until the test ends or stop is called.
+func startNode(t *testing.T, cfg *Config) *testNode {
+	t.Helper()
+	log := zerolog.New(testWriter{t}).Level(zerolog.InfoLevel).With().Str("node", string(cfg.Role)).Logger()
+	ctx, cancel := context.WithCancel(context.Background())
+	n, err := New(ctx, cfg, log)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	stopped := false
+	stop := func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("node ended with: %v", err)
+		}
+		if err := n.Close(); err != nil {
+			t.Errorf("node closed with: %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	return &testNode{Node: n, stop: stop}
+}
+
+// testWriter sends log lines to the test.
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.t.Log(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+// pairUp starts a trainer and a rollout that knows it.
+func pairUp(t *testing.T, base string) (trainer, rollout *testNode) {
+	t.Helper()
+	cfg, id := newConfig(t, mesh.RoleTrainer, base)
+	trainer = startNode(t, cfg)
+	rollout = startNode(t, followerOf(t, trainer, id, base))
+	return trainer, rollout
+}
+
+func followerOf(t *testing.T, trainer *testNode, id peer.ID, base string) *Config {
+	t.Helper()
+	cfg, _ := newConfig(t, mesh.RoleRollout, base)
+	cfg.Publishers = []string{id.String()}
+	cfg.Bootstrap = filepath.Join(cfg.Data, "bootstrap.txt")
+	if err := os.WriteFile(cfg.Bootstrap, []byte(strings.Join(trainer.addrs(), "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func (n *testNode) mustPublish(t *testing.T, path string) api.PublishResult {
+	t.Helper()
+	r, err := n.Publish(t.Context(), api.PublishRequest{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// mustPull waits for a version and demands the weights of the checkpoint at path.
+func (n *testNode) mustPull(t *testing.T, number uint64, path string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := n.Pull(ctx, api.PullRequest{Number: &number})
+	if err != nil {
+		t.Fatalf("pull %d: %v; status %+v", number, err, n.Status(ctx))
+	}
+	for _, place := range []string{r.Path, n.cfg.Data + "/current"} {
+		if got, want := rootOf(t, place), rootOf(t, path); got != want {
+			t.Fatalf("version %d at %s has root %s, want %s", number, place, got, want)
+		}
+	}
+}
+
+func (n *testNode) waitFor(t *testing.T, what string, ok func(api.Status) bool) api.Status {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := n.board.waitFor(ctx, func(*board) bool { return true })
+	for err == nil {
+		s := n.Status(ctx)
+		if ok(s) {
+			return s
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("waiting for %s: status %+v", what, s)
+		}
+	}
+	t.Fatal(err)
+	return api.Status{}
+}
+
+func rootOf(t *testing.T, path string) delta.Root {
+	t.Helper()
+	c, err := delta.OpenCheckpoint(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	root, err := delta.RootOf(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// series writes n checkpoints of a small bf16 tensor, each with some elements moved by a step.
+func series(t *testing.T, n int) []string {
+	t.Helper()
+	const elements = 40000
+	data := make([]byte, 2*elements)
+	for i := range data {
+		data[i] = byte(i*7 + i>>8)
+	}
+	var paths []string
+	dir := t.TempDir()
+	for step := range n {
+		paths = append(paths, filepath.Join(dir, fmt.Sprintf("step_%d.safetensors", step)))
+		writeCheckpoint(t, paths[step], []safetensors.Tensor{{Name: "w", DType: "BF16", Shape: []uint64{elements}, Size: 2 * elements}}, data)
+		for i := step; i < elements; i += 97 {
+			data[2*i]++
+		}
+	}
+	return paths
+}
+
+func writeCheckpoint(t *testing.T, path string, tensors []safetensors.Tensor, data ...[]byte) {
+	t.Helper()
+	w, err := safetensors.Create(path, tensors, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range data {
+		if err := w.WriteAt(i, b, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// damage flips a bit in the weights of a file and puts its time back, as failing hardware would.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 1)
+	at := info.Size() - 1001
+	if _, err := f.ReadAt(b, at); err != nil && err != io.EOF {
+		t.Fatal(err)
+	}
+	b[0] ^= 0x10
+	if _, err := f.WriteAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Contains(after, b) {
+		t.Fatal("not damaged")
+	}
+}

@@ -1,0 +1,269 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/sparsecast/sparsecast/delta/safetensors"
+	"github.com/sparsecast/sparsecast/mesh"
+	"github.com/sparsecast/sparsecast/node/api"
+)
+
+func TestSeries(t *testing.T) {
+	steps := series(t, 4)
+	trainer, rollout := pairUp(t, steps[0])
+	rollout.mustPull(t, 0, steps[0])
+	for i, path := range steps[1:] {
+		r := trainer.mustPublish(t, path)
+		if r.Number != uint64(i+1) || r.Changed == 0 || r.Coded == 0 || r.Coded > r.Dense/10 {
+			t.Errorf("publish %d: %+v", i+1, r)
+		}
+		rollout.mustPull(t, r.Number, path)
+	}
+	s := rollout.Status(t.Context())
+	if s.State != api.StateReady || s.Served.Number != 3 || s.Latest.Number != 3 || len(s.History) != 4 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// What changes nothing is a version all the same, and moves no bytes.
+func TestNothingChanged(t *testing.T) {
+	steps := series(t, 2)
+	trainer, rollout := pairUp(t, steps[0])
+	trainer.mustPublish(t, steps[1])
+	r := trainer.mustPublish(t, steps[1])
+	if r.Number != 2 || r.Changed != 0 || r.Coded != 0 {
+		t.Errorf("publish: %+v", r)
+	}
+	rollout.mustPull(t, 2, steps[1])
+	back := trainer.mustPublish(t, steps[0])
+	rollout.mustPull(t, back.Number, steps[0])
+}
+
+func TestNumbersOnlyGrow(t *testing.T) {
+	steps := series(t, 3)
+	trainer, _ := pairUp(t, steps[0])
+	five := uint64(5)
+	if _, err := trainer.Publish(t.Context(), api.PublishRequest{Path: steps[1], Number: &five}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := trainer.Publish(t.Context(), api.PublishRequest{Path: steps[2], Number: &five})
+	var e *api.Error
+	if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), "5") {
+		t.Errorf("publishing 5 twice gave %v", err)
+	}
+	if r := trainer.mustPublish(t, steps[2]); r.Number != 6 {
+		t.Errorf("published %d, want 6", r.Number)
+	}
+}
+
+func TestSchemaChangeSendsAnAnchor(t *testing.T) {
+	steps := series(t, 2)
+	trainer, rollout := pairUp(t, steps[0])
+	trainer.mustPublish(t, steps[1])
+	other := filepath.Join(t.TempDir(), "other.safetensors")
+	writeCheckpoint(t, other, []safetensors.Tensor{
+		{Name: "w", DType: "F16", Shape: []uint64{3}, Size: 6}, {Name: "new", DType: "I8", Shape: []uint64{2}, Size: 2},
+	}, []byte{1, 2, 3, 4, 5, 6}, []byte{7, 8})
+	r := trainer.mustPublish(t, other)
+	rollout.mustPull(t, r.Number, other)
+	r = trainer.mustPublish(t, steps[0])
+	rollout.mustPull(t, r.Number, steps[0])
+}
+
+func TestPublishWithoutBase(t *testing.T) {
+	steps := series(t, 2)
+	cfg, id := newConfig(t, mesh.RoleTrainer, "")
+	trainer := startNode(t, cfg)
+	rollout := startNode(t, followerOf(t, trainer, id, ""))
+	for i, path := range steps {
+		r := trainer.mustPublish(t, path)
+		if full := r.Changed == r.Elements; full != (i == 0) {
+			t.Errorf("publish %d: %d of %d elements", r.Number, r.Changed, r.Elements)
+		}
+		rollout.mustPull(t, r.Number, path)
+	}
+}
+
+func TestRestartGoesOn(t *testing.T) {
+	steps := series(t, 4)
+	trainerCfg, id := newConfig(t, mesh.RoleTrainer, steps[0])
+	trainer := startNode(t, trainerCfg)
+	rolloutCfg := followerOf(t, trainer, id, steps[0])
+	rollout := startNode(t, rolloutCfg)
+	first := trainer.mustPublish(t, steps[1])
+	rollout.mustPull(t, 1, steps[1])
+
+	trainer.stop()
+	rollout.stop()
+	rollout = startNode(t, rolloutCfg)
+	if s := rollout.waitFor(t, "the served version", func(s api.Status) bool { return s.Served != nil }); s.Served.Number != 1 {
+		t.Errorf("serves %d after a restart, want 1", s.Served.Number)
+	}
+	rollout.stop()
+
+	trainer = startNode(t, trainerCfg)
+	trainer.waitFor(t, "the published version", func(s api.Status) bool { return s.State == api.StateReady })
+	if err := os.WriteFile(rolloutCfg.Bootstrap, []byte(strings.Join(trainer.addrs(), "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rollout = startNode(t, rolloutCfg)
+	r := trainer.mustPublish(t, steps[2])
+	if r.Changed == r.Elements || r.Epoch <= first.Epoch || r.Number != 2 {
+		t.Errorf("after a restart of the trainer: %+v, want a delta in a new epoch", r)
+	}
+	rollout.mustPull(t, 2, steps[2])
+}
+
+// A bit that flips in a slot must be found before it is served, and must not stop the node.
+func TestDamagedSlotIsReplaced(t *testing.T) {
+	steps := series(t, 4)
+	trainer, rollout := pairUp(t, steps[0])
+	trainer.mustPublish(t, steps[1])
+	rollout.mustPull(t, 1, steps[1])
+	damage(t, filepath.Join(rollout.Status(t.Context()).Path, weightsFile))
+	r := trainer.mustPublish(t, steps[2])
+	rollout.mustPull(t, r.Number, steps[2]) // from the base, over both deltas
+}
+
+func TestDamagedCopyAtTheTrainer(t *testing.T) {
+	steps := series(t, 4)
+	trainer, rollout := pairUp(t, steps[0])
+	trainer.mustPublish(t, steps[1])
+	damage(t, filepath.Join(trainer.Status(t.Context()).Path, weightsFile))
+	if _, err := trainer.Publish(t.Context(), api.PublishRequest{Path: steps[2]}); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Fatalf("a delta against a damaged copy gave %v", err)
+	}
+	r := trainer.mustPublish(t, steps[2])
+	rollout.mustPull(t, r.Number, steps[2])
+}
+
+func TestOldBlocksGo(t *testing.T) {
+	steps := series(t, 6)
+	cfg, id := newConfig(t, mesh.RoleTrainer, steps[0])
+	cfg.Keep = 2
+	trainer := startNode(t, cfg)
+	rollout := startNode(t, followerOf(t, trainer, id, steps[0]))
+	for _, path := range steps[1:] {
+		r := trainer.mustPublish(t, path)
+		rollout.mustPull(t, r.Number, path)
+	}
+	for _, n := range []*testNode{trainer, rollout} {
+		lib := libraryOf(n)
+		n.waitFor(t, "old blocks to go", func(api.Status) bool {
+			all, err := lib.store.List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(all) == 5 // a schema, and a manifest and a chunk for each of two edges
+		})
+	}
+}
+
+func libraryOf(n *testNode) library {
+	if r, ok := n.role.(*rollout); ok {
+		return r.library
+	}
+	return n.role.(*trainer).library
+}
+
+func TestSidecarsComeWithTheWeights(t *testing.T) {
+	steps := series(t, 2)
+	base := t.TempDir()
+	for name, content := range map[string]string{"config.json": "{}", "tokenizer.json": "[]", "old.bin": "no"} {
+		if err := os.WriteFile(filepath.Join(base, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(steps[0], filepath.Join(base, weightsFile)); err != nil {
+		t.Fatal(err)
+	}
+	trainer, rollout := pairUp(t, base)
+	r := trainer.mustPublish(t, steps[1])
+	rollout.mustPull(t, r.Number, steps[1])
+	names, err := os.ReadDir(rollout.Status(t.Context()).Path)
+	if err != nil || len(names) != 3 {
+		t.Errorf("the slot holds %v (%v), want config, tokenizer and weights", names, err)
+	}
+}
+
+func TestRelayPassesOn(t *testing.T) {
+	steps := series(t, 2)
+	trainerCfg, id := newConfig(t, mesh.RoleTrainer, steps[0])
+	trainer := startNode(t, trainerCfg)
+	relayCfg := followerOf(t, trainer, id, "")
+	relayCfg.Role = mesh.RoleRelay
+	relay := startNode(t, relayCfg)
+	r := trainer.mustPublish(t, steps[1])
+	relay.waitFor(t, "the relay to hold it", func(s api.Status) bool { return s.Served != nil && s.Served.Number == r.Number })
+	trainer.stop()
+	rollout := startNode(t, followerOf(t, relay, id, steps[0]))
+	rollout.mustPull(t, r.Number, steps[1])
+	if sent := relay.Status(t.Context()).SentBytes["rollout"]; sent < r.Coded {
+		t.Errorf("the relay sent %d bytes, the code has %d", sent, r.Coded)
+	}
+	if _, err := relay.Pull(t.Context(), api.PullRequest{}); err == nil {
+		t.Error("a relay let itself be pulled from")
+	}
+}
+
+func TestWrongBaseIsExplained(t *testing.T) {
+	steps := series(t, 3)
+	trainerCfg, id := newConfig(t, mesh.RoleTrainer, steps[0])
+	trainer := startNode(t, trainerCfg)
+	rollout := startNode(t, followerOf(t, trainer, id, steps[2]))
+	trainer.mustPublish(t, steps[1])
+	s := rollout.waitFor(t, "an error", func(s api.Status) bool { return s.State == api.StateError })
+	if !strings.Contains(s.Error, "base") || !strings.Contains(s.Error, "anchor") {
+		t.Errorf("status says %q", s.Error)
+	}
+}
+
+// publishers is checked by the mesh; here it must reach it.
+func TestAnotherPublisherIsNotFollowed(t *testing.T) {
+	steps := series(t, 2)
+	trainerCfg, _ := newConfig(t, mesh.RoleTrainer, steps[0])
+	trainer := startNode(t, trainerCfg)
+	_, stranger := newConfig(t, mesh.RoleTrainer, "")
+	rollout := startNode(t, followerOf(t, trainer, stranger, steps[0]))
+	rollout.waitFor(t, "a refusal", func(s api.Status) bool { return s.Counters["heads_forged"] > 0 })
+	if s := rollout.Status(t.Context()); s.Latest != nil {
+		t.Errorf("follows %+v", s.Latest)
+	}
+}
+
+func TestBadPublishLeavesEverything(t *testing.T) {
+	steps := series(t, 3)
+	trainer, rollout := pairUp(t, steps[0])
+	trainer.mustPublish(t, steps[1])
+	half := t.TempDir()
+	index := `{"weight_map": {"w": "model-00001-of-00002.safetensors", "v": "model-00002-of-00002.safetensors"}}`
+	if err := os.WriteFile(filepath.Join(half, "model.safetensors.index.json"), []byte(index), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{half, t.TempDir(), filepath.Join(half, "nothing"), os.DevNull} {
+		_, err := trainer.Publish(t.Context(), api.PublishRequest{Path: path})
+		var e *api.Error
+		if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), "nothing published") {
+			t.Errorf("publish %s: %v", path, err)
+		}
+	}
+	rollout.mustPull(t, 1, steps[1])
+	r := trainer.mustPublish(t, steps[2])
+	rollout.mustPull(t, r.Number, steps[2])
+}
+
+func TestTwoNodesNeverShareData(t *testing.T) {
+	steps := series(t, 1)
+	cfg, _ := newConfig(t, mesh.RoleTrainer, steps[0])
+	startNode(t, cfg)
+	_, err := New(context.Background(), cfg, zerolog.Nop())
+	if err == nil || !strings.Contains(err.Error(), cfg.Data) {
+		t.Errorf("a second node in %s gave %v", cfg.Data, err)
+	}
+}
