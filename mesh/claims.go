@@ -75,11 +75,16 @@ func (p *picker) silent(now time.Time, s *source, i int) bool {
 	return s.lapsed
 }
 
-// sign returns when a holder of chunk i last showed a sign of life, and the slowest pace among them.
+// sign returns when a holder of chunk i last showed a sign of life, and the slowest pace among them. One that owes
+// this node something counts as alive until that is given up: to ask it again would only lengthen its queue.
 func (p *picker) sign(now time.Time, i int) (heard time.Time, pace time.Duration) {
 	for _, s := range p.peers {
-		if s.usable(now, i) {
-			heard, pace = later(heard, s.heard), max(pace, s.pace)
+		if !s.usable(now, i) {
+			continue
+		}
+		heard, pace = later(heard, s.heard), max(pace, s.pace)
+		if len(s.out) > 0 {
+			heard = now
 		}
 	}
 	return heard, pace

@@ -338,3 +338,38 @@ func TestSlowReadersBlockNobody(t *testing.T) {
 		}
 	})
 }
+
+// TestRequestsGivenUpOnAreNotRepeated has the only holder answer after it was given up on: a busy source must not
+// be made to send everything twice.
+func TestRequestsGivenUpOnAreNotRepeated(t *testing.T) {
+	p := newPayload(t, 32, 1)
+	virtually(t, func(t *testing.T, net *virtualNet) {
+		hosts := connectedHosts(t, net, 2)
+		fetcher := startNode(t, hosts[0], Hello{RoleRollout, "a", testRun}, ExchangeConfig{})
+		net.stop = append(net.stop, fetcher.halt)
+		var mu sync.Mutex
+		asked := make(map[int]int)
+		raw := newRawPeer(t, hosts[1], fetcher.host, p, func(s network.Stream, id uint64, chunk int) {
+			mu.Lock()
+			asked[chunk]++
+			total := len(asked)
+			mu.Unlock()
+			if total == 1 {
+				time.Sleep(10 * time.Second)
+			}
+			s.Write(append(encodeHeading(id, statusOK, len(p.chunks[chunk])), p.chunks[chunk]...))
+		})
+		go func() {
+			time.Sleep(5 * time.Millisecond)
+			raw.claim(p)
+		}()
+		fetchAll(t, p, fetcher)
+		mu.Lock()
+		defer mu.Unlock()
+		for chunk, n := range asked {
+			if n > 1 {
+				t.Errorf("chunk %d was asked for %d times", chunk, n)
+			}
+		}
+	})
+}

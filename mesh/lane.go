@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ type request struct {
 }
 
 // lane is a data stream to one peer with many requests under way. A request that was given up on is kept until its
-// response comes, which then is as good as any.
+// response comes, which then is as good as any; asking again meanwhile joins it and sends nothing.
 type lane struct {
 	l     *link
 	queue chan uint64 // requests to be written; as large as pending may grow
@@ -49,39 +50,49 @@ type lane struct {
 func (l *link) ask(r *request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var best *lane
-	alive := l.lanes[:0]
-	for _, la := range l.lanes {
-		load, ok := la.load()
-		if !ok {
-			continue
-		}
-		alive = append(alive, la)
-		if best == nil || load < best.waiting() {
-			best = la
-		}
+	l.lanes = slices.DeleteFunc(l.lanes, (*lane).ended)
+	if slices.ContainsFunc(l.lanes, func(la *lane) bool { return la.join(r) }) {
+		return nil
 	}
-	l.lanes = alive
-	if best == nil || best.waiting() > 0 && len(l.lanes) < l.x.cfg.Streams {
+	if len(l.lanes) == 0 || len(l.lanes) < l.x.cfg.Streams && l.idlest().load() > 0 {
 		la := &lane{l: l, queue: make(chan uint64, l.x.cfg.Pending), pending: make(map[uint64]*request)}
 		if !l.x.spawn(la.run) {
 			return errLost
 		}
 		l.lanes = append(l.lanes, la)
-		best = la
 	}
-	return best.add(r)
+	return l.idlest().add(r)
 }
 
-func (la *lane) load() (pending int, alive bool) {
+// idlest returns the lane with the fewest requests, of at least one.
+func (l *link) idlest() *lane {
+	return slices.MinFunc(l.lanes, func(a, b *lane) int { return a.load() - b.load() })
+}
+
+// join lets r share the fate of an earlier request for the same, if there is one.
+func (la *lane) join(r *request) bool {
 	la.mu.Lock()
 	defer la.mu.Unlock()
-	return len(la.pending), !la.dead
+	for _, old := range la.pending {
+		if old.block == r.block && old.size == r.size && old.exact == r.exact {
+			first := old.done
+			old.done = func(err error) { first(err); r.done(err) }
+			return true
+		}
+	}
+	return false
 }
 
-func (la *lane) waiting() int {
-	n, _ := la.load()
-	return n
+func (la *lane) load() int {
+	la.mu.Lock()
+	defer la.mu.Unlock()
+	return len(la.pending)
+}
+
+func (la *lane) ended() bool {
+	la.mu.Lock()
+	defer la.mu.Unlock()
+	return la.dead
 }
 
 func (la *lane) add(r *request) error {

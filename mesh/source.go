@@ -150,9 +150,9 @@ func (s *source) shrink() {
 	s.run = 0
 }
 
-// delivered widens the window by one for every full window that came well.
+// delivered widens the window by one for every full window that came well. Whatever was held against s is forgotten.
 func (s *source) delivered(took time.Duration, most int) {
-	s.busy, s.strikes = 0, 0
+	s.busy, s.strikes, s.down = 0, 0, time.Time{}
 	if s.pace == 0 {
 		s.pace = took
 	}
