@@ -18,7 +18,10 @@ type applyCmd struct {
 // Help is shown by sparsecast apply --help.
 func (applyCmd) Help() string {
 	return `The base is checked against the delta before anything is written, the result before it gets its name: on any
-error nothing is left behind. The base is never changed.`
+error nothing is left behind. The base is never changed.
+
+  sparsecast apply step_1.safetensors 1-2.delta -o step_2.safetensors
+  sparsecast apply - full.delta -o step_2.safetensors`
 }
 
 // Run writes the new checkpoint.

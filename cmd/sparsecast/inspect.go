@@ -16,7 +16,10 @@ type inspectCmd struct {
 // Help is shown by sparsecast inspect --help.
 func (inspectCmd) Help() string {
 	return `For a delta file: the states it leads between, what changed, how well it is coded. For a checkpoint: its tensors.
-Only headers are read; sparsecast verify reads everything.`
+Only headers are read; sparsecast verify reads everything.
+
+  sparsecast inspect 1-2.delta
+  sparsecast inspect /models/base --json`
 }
 
 // Run prints what the file holds.

@@ -15,7 +15,9 @@ type keygenCmd struct {
 // Help is shown by sparsecast keygen --help.
 func (keygenCmd) Help() string {
 	return `Prints the peer ID that belongs to the key. Put it into the peers: files of the other nodes, and, for a trainer,
-into their publishers:. Keep the key file secret and on its host.`
+into their publishers:. Keep the key file secret and on its host.
+
+  sparsecast keygen /var/lib/sparsecast/node.key`
 }
 
 // Run makes the key and prints its peer ID.

@@ -36,10 +36,10 @@ type cli struct {
 
 const about = `sparsecast keeps rollout workers' weights equal to their trainer's, bit for bit, over slow and far links.
 
-See it work:    sparsecast demo
-Start a node:   sparsecast keygen node.key && sparsecast node --config sparsecast.yaml
-Send weights:   sparsecast publish CHECKPOINT    (at the trainer)
-Await them:     sparsecast pull                  (at a rollout; prints the directory to load)`
+  see it work:    sparsecast demo
+  start a node:   sparsecast keygen node.key && sparsecast node --config sparsecast.yaml
+  send weights:   sparsecast publish CHECKPOINT    (at the trainer)
+  await them:     sparsecast pull                  (at a rollout; prints the directory to load)`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -55,6 +55,7 @@ func run(ctx context.Context, args []string) int {
 		kong.Vars{"version": buildVersion()}, kong.BindTo(ctx, (*context.Context)(nil)))
 	k, err := parser.Parse(args)
 	if err != nil {
+		parser.Stdout = parser.Stderr // usage after a slip is no result that a script may read
 		parser.FatalIfErrorf(err)
 	}
 	if err := k.Run(); err != nil {

@@ -19,11 +19,14 @@ type nodeCmd struct {
 func (nodeCmd) Help() string {
 	return `The node holds this host's part of a run until it is told to stop (SIGINT or SIGTERM).
 
-role: trainer   publishes what sparsecast publish hands it
-role: rollout   keeps the newest version in <data>/current, a directory that an engine can load
-role: relay     fetches and passes on, for clusters behind a slow link
+  role: trainer   publishes what sparsecast publish hands it
+  role: rollout   keeps the newest version in <data>/current, a directory that an engine can load
+  role: relay     fetches and passes on, for clusters behind a slow link
 
-Start from a commented example:   sparsecast node --example > sparsecast.yaml`
+Start from a commented example:
+
+  sparsecast node --example > sparsecast.yaml
+  sparsecast node --config sparsecast.yaml`
 }
 
 // Run starts the node and waits for its end.

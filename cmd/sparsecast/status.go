@@ -21,7 +21,10 @@ type statusCmd struct {
 func (statusCmd) Help() string {
 	return `States: starting (reading what is on disk), waiting (no version known), fetching, applying, ready, error.
 Counters that should stay zero: chunks_tampered, heads_forged, heads_conflicting, messages_malformed.
-The same numbers are served in Prometheus form under /metrics of the node's API.`
+The same numbers are served in Prometheus form under /metrics of the node's API.
+
+  sparsecast status --config sparsecast.yaml
+  sparsecast status --api 127.0.0.1:7070 --token-file data/api.token --json`
 }
 
 // Run prints the node's status.
