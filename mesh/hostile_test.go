@@ -355,7 +355,7 @@ func TestRequestsGivenUpOnAreNotRepeated(t *testing.T) {
 			total := len(asked)
 			mu.Unlock()
 			if total == 1 {
-				time.Sleep(10 * time.Second)
+				time.Sleep(6 * time.Second) // longer than a stall, shorter than unanswered pings are put up with
 			}
 			s.Write(append(encodeHeading(id, statusOK, len(p.chunks[chunk])), p.chunks[chunk]...))
 		})
