@@ -1,10 +1,8 @@
 package mesh
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"syscall"
 	"testing"
@@ -12,170 +10,7 @@ import (
 
 	"github.com/ipfs/go-cid"
 	"github.com/libp2p/go-libp2p/core/host"
-	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/rs/zerolog"
-	"github.com/sparsecast/sparsecast/delta"
 )
-
-// payload is an edge whose chunks hold noise: a manifest, its ID and its chunks.
-type payload struct {
-	id     cid.Cid
-	m      *delta.Manifest
-	raw    []byte
-	chunks [][]byte
-}
-
-func newPayload(t *testing.T, chunks int, seed uint64) payload {
-	t.Helper()
-	const size = delta.MinChunk
-	p := payload{m: &delta.Manifest{
-		Schema: delta.Sum([]byte("schema")), Target: delta.Root{1}, Elements: 1, Changed: 1, Dense: 2,
-		Coded: uint64(chunks*size - 100), ChunkSize: size,
-	}}
-	noise := rand.NewChaCha8([32]byte{byte(seed), 7})
-	for i := range chunks {
-		c := make([]byte, size)
-		if i == chunks-1 {
-			c = c[:size-100]
-		}
-		noise.Read(c)
-		p.chunks = append(p.chunks, c)
-		p.m.Chunks = append(p.m.Chunks, delta.Sum(c))
-	}
-	raw, err := p.m.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.raw, p.id = raw, delta.Sum(raw)
-	return p
-}
-
-// fill puts the manifest and the chunks from one index up to another into a store.
-func (p payload) fill(t *testing.T, s Store, from, to int) {
-	t.Helper()
-	err := s.Put(p.id, p.raw)
-	for i := from; i < to; i++ {
-		err = errors.Join(err, s.Put(p.m.Chunks[i], p.chunks[i]))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// check fails unless every byte is in a store.
-func (p payload) check(t *testing.T, s Store) {
-	t.Helper()
-	for i, c := range p.m.Chunks {
-		data, err := s.Get(c)
-		if err != nil || !bytes.Equal(data, p.chunks[i]) {
-			t.Fatalf("chunk %d: %v", i, err)
-		}
-	}
-}
-
-// testNode is an exchange on a host of its own.
-type testNode struct {
-	*Exchange
-	host  host.Host
-	store Store
-	stats *Stats
-	stop  context.CancelFunc
-	done  chan struct{}
-}
-
-func startNode(t *testing.T, h host.Host, hello Hello, cfg ExchangeConfig) *testNode {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	n := &testNode{host: h, store: NewMemoryStore(), stats: new(Stats), stop: cancel, done: make(chan struct{})}
-	if cfg.Seed == 0 {
-		cfg.Seed = 1
-	}
-	n.Exchange = NewExchange(h, hello, n.store, cfg, n.stats, zerolog.Nop())
-	go func() {
-		defer close(n.done)
-		n.Run(ctx)
-	}()
-	return n
-}
-
-// halt ends Run and waits for it.
-func (n *testNode) halt() {
-	n.stop()
-	<-n.done
-}
-
-// crash halts a node and closes its host.
-func (n *testNode) crash() {
-	n.halt()
-	n.host.Close()
-}
-
-// inSwarm runs f in virtual time on count connected nodes. The first is the trainer, the others are rollouts, each
-// behind a link of 100 Mbit/s and 10 ms. What f returns with still runs is stopped.
-func inSwarm(t *testing.T, count int, cluster func(i int) string, f func(t *testing.T, nodes []*testNode)) {
-	t.Helper()
-	virtually(t, func(t *testing.T, net *virtualNet) {
-		hosts := connectedHosts(t, net, count)
-		var nodes []*testNode
-		for i, h := range hosts {
-			hello := Hello{Role: RoleRollout, Cluster: cluster(i), Run: testRun}
-			if i == 0 {
-				hello.Role = RoleTrainer
-			}
-			n := startNode(t, h, hello, ExchangeConfig{})
-			net.stop = append(net.stop, n.halt)
-			nodes = append(nodes, n)
-		}
-		f(t, nodes)
-	})
-}
-
-func flat(int) string { return "a" }
-
-func connectedHosts(t *testing.T, net *virtualNet, count int) []host.Host {
-	t.Helper()
-	team := newTeam(count)
-	var hosts []host.Host
-	for i := range count {
-		h, _ := net.host(t, team.keys[i], team.members, new(Stats))
-		for _, other := range hosts {
-			connect(t, h, other)
-		}
-		hosts = append(hosts, h)
-	}
-	return hosts
-}
-
-func connect(t *testing.T, a, b host.Host) {
-	t.Helper()
-	if err := a.Connect(t.Context(), peer.AddrInfo{ID: b.ID(), Addrs: b.Network().ListenAddresses()}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// fetchAll downloads p to all nodes at once and checks that every byte is there.
-func fetchAll(t *testing.T, p payload, nodes ...*testNode) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	errs := make([]error, len(nodes))
-	var wg sync.WaitGroup
-	for i, n := range nodes {
-		wg.Go(func() { errs[i] = n.Fetch(ctx, p.id, p.m, nil) })
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range nodes {
-		p.check(t, n.store)
-	}
-}
-
-// egress is what a node sent, in payloads.
-func (n *testNode) egress(p payload) float64 {
-	return float64(n.stats.ChunkBytesSent.Load()) / float64(p.m.Coded)
-}
 
 func TestSourceSendsLittleMoreThanOnePayload(t *testing.T) {
 	inSwarm(t, 5, flat, func(t *testing.T, nodes []*testNode) {
@@ -330,55 +165,6 @@ func TestFullStoreEndsADownload(t *testing.T) {
 		err := nodes[1].Fetch(t.Context(), p.id, p.m, nil)
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("with a full store: %v", err)
-		}
-	})
-}
-
-func TestBlocksComeFromWhoeverHasThem(t *testing.T) {
-	inSwarm(t, 4, flat, func(t *testing.T, nodes []*testNode) {
-		b := bytes.Repeat([]byte("schema"), 50_000)
-		id := delta.Sum(b)
-		time.AfterFunc(5*time.Second, func() {
-			if err := nodes[2].store.Put(id, b); err != nil {
-				t.Error(err)
-			}
-		})
-		got, err := nodes[1].Block(t.Context(), id, len(b))
-		if err != nil || !bytes.Equal(got, b) || !nodes[1].store.Has(id) {
-			t.Errorf("got %d bytes, %v", len(got), err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		if got, err := nodes[3].Block(ctx, id, len(b)-1); err == nil {
-			t.Errorf("got %d bytes against a limit of %d", len(got), len(b)-1)
-		}
-		if got := nodes[3].stats.PeersBanned.Load(); got > 0 {
-			t.Errorf("%d honest peers banned for a block above the limit", got)
-		}
-		if _, err := nodes[1].Block(t.Context(), id, 10); err == nil {
-			t.Error("got a block from the store against its limit")
-		}
-	})
-}
-
-func TestBlockWaitsForTheFirstPeer(t *testing.T) {
-	virtually(t, func(t *testing.T, net *virtualNet) {
-		team := newTeam(2)
-		a, _ := net.host(t, team.keys[0], team.members, new(Stats))
-		b, _ := net.host(t, team.keys[1], team.members, new(Stats))
-		var nodes []*testNode
-		for _, h := range []host.Host{a, b} {
-			n := startNode(t, h, Hello{Role: RoleRelay, Run: testRun}, ExchangeConfig{})
-			net.stop = append(net.stop, n.halt)
-			nodes = append(nodes, n)
-		}
-		block := []byte("manifest")
-		if err := nodes[0].store.Put(delta.Sum(block), block); err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(time.Minute, func() { connect(t, a, b) })
-		if got, err := nodes[1].Block(t.Context(), delta.Sum(block), 100); err != nil || !bytes.Equal(got, block) {
-			t.Errorf("got %q, %v", got, err)
 		}
 	})
 }
