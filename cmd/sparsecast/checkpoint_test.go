@@ -65,8 +65,8 @@ func (w weights) save(path string) (err error) {
 }
 
 // policySteps writes the base and the updates of a made-up policy to dir and returns their paths.
-func policySteps(dir string, size int64, updates int) (paths []string, err error) {
-	p, err := policy.New(policy.Spec{Bytes: size, Updates: updates, LR: 2e-6, Seed: 7})
+func policySteps(dir string, size int64, updates int, lr float64) (paths []string, err error) {
+	p, err := policy.New(policy.Spec{Bytes: size, Updates: updates, LR: lr, Seed: 7})
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func makePolicies(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	updates, err := strconv.Atoi(args[2])
 	ts.Check(err)
-	_, err = policySteps(ts.MkAbs(args[0]), size, updates)
+	_, err = policySteps(ts.MkAbs(args[0]), size, updates, 2e-6)
 	ts.Check(err)
 }
 
