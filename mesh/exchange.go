@@ -90,7 +90,7 @@ func (x *Exchange) Run(ctx context.Context) error {
 	x.host.Network().StopNotify(notes)
 	x.host.RemoveStreamHandler(controlProtocol)
 	x.host.RemoveStreamHandler(chunkProtocol)
-	x.setRoot(nil) // no goroutine and no link starts after this
+	x.shut()
 	for _, l := range x.allLinks() {
 		l.stop()
 	}
@@ -102,6 +102,13 @@ func (x *Exchange) setRoot(ctx context.Context) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	x.root = ctx
+}
+
+// shut sees to it that no goroutine and no link starts any more.
+func (x *Exchange) shut() {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.root = nil
 }
 
 // spawn runs f in a goroutine that Run waits for. It reports false, without running it, when Run is not running.

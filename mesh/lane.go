@@ -139,8 +139,7 @@ func (la *lane) carry() error {
 		select {
 		case <-l.ctx.Done():
 			s.Reset()
-			<-heard
-			return l.ctx.Err()
+			return errors.Join(l.ctx.Err(), <-heard)
 		case err := <-heard:
 			s.Reset()
 			return err
