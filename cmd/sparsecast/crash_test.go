@@ -22,12 +22,16 @@ func TestRolloutIsKilled(t *testing.T) {
 	for _, s := range states {
 		known = append(known, digest(t, s))
 	}
+	phases := []string{api.StateFetching, api.StateApplying, api.StateReady}
 	random := rand.New(rand.NewPCG(4, 2))
 	caught := 0
 	var last api.PublishResult
 	for i, s := range states[1:] {
 		last = f.publish(s)
-		time.Sleep(time.Duration(random.IntN(80)) * time.Millisecond) // whatever it is doing then
+		victim.await("come to the moment of its death", func(s api.Status) bool {
+			return s.State == phases[i%len(phases)] || s.Served != nil && s.Served.Number == last.Number
+		})
+		time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond) // no phase is hit at its first instant only
 		victim.kill()
 		got := slices.Index(known, digest(t, victim.current()))
 		if got < 0 || got > i+1 {
