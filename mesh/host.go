@@ -98,7 +98,7 @@ func hostOptions(cfg *HostConfig, ranker network.DialRanker, stats *Stats) ([]li
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Muxer(yamux.ID, bulkMuxer()),
-		libp2p.DialRanker(ranker),
+		libp2p.SwarmOpts(swarm.WithDialRanker(ranker)),
 		libp2p.ResourceManager(limits),
 		libp2p.ConnectionManager(conns),
 		libp2p.ConnectionGater(&gater{cfg.Members, stats}),

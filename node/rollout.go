@@ -167,7 +167,7 @@ func (r *rollout) bringUp(ctx context.Context, path []*delta.Manifest) error {
 	}
 	for _, m := range path {
 		if err := delta.ApplyEdge(ctx, m, r.library.chunks(m), schema, state, draft, nil); err != nil {
-			return r.blame(ctx, from, m, err)
+			return r.blame(ctx, from, err)
 		}
 		state = draft // the next delta is applied in place, where nobody reads yet
 	}
@@ -192,7 +192,7 @@ func (r *rollout) open(root delta.Root) (slot, *delta.Checkpoint, error) {
 
 // blame finds out whether an edge failed because the slot that it started from is damaged. Such a slot is forgotten,
 // so that the next plan starts elsewhere.
-func (r *rollout) blame(ctx context.Context, from slot, m *delta.Manifest, err error) error {
+func (r *rollout) blame(ctx context.Context, from slot, err error) error {
 	if !errors.Is(err, delta.ErrWrongTarget) || from.root.IsZero() {
 		return err
 	}

@@ -44,14 +44,13 @@ func (w *walker) next() (json.Token, error) {
 
 // syntax says where the decoder gave up.
 func (w *walker) syntax(err error) error {
-	switch err {
-	case nil:
+	switch {
+	case err == nil:
 		return nil
-	case io.EOF, io.ErrUnexpectedEOF:
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("invalid JSON: ends early")
-	default:
-		return fmt.Errorf("invalid JSON near byte %d: %w", w.dec.InputOffset(), err)
 	}
+	return fmt.Errorf("invalid JSON near byte %d: %w", w.dec.InputOffset(), err)
 }
 
 // open consumes the opening delimiter d.

@@ -107,7 +107,7 @@ const startHint = "is the node running? start it with: sparsecast node --config 
 
 // unreachable turns a failed dial into an error that says what to do; other failures keep their own words.
 func (c *Client) unreachable(err error) error {
-	hint := ""
+	var hint string
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
 		hint = startHint

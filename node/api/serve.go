@@ -41,7 +41,9 @@ func (l *Listener) Serve(ctx context.Context, h http.Handler) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("api: stop: %w", err), s.Close())
 	}
-	<-served
+	if stopped := <-served; !errors.Is(stopped, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("api: %w", stopped))
+	}
 	return err
 }
 
