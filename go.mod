@@ -4,6 +4,7 @@ go 1.26.6
 
 require (
 	github.com/alecthomas/kong v1.17.0
+	github.com/dustin/go-humanize v1.0.1
 	github.com/fxamacker/cbor/v2 v2.10.0
 	github.com/goccy/go-yaml v1.19.2
 	github.com/ipfs/go-cid v0.6.2

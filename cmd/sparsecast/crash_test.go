@@ -2,6 +2,7 @@ package main
 
 import (
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"github.com/sparsecast/sparsecast/node/api"
 )
 
-// TestRolloutIsKilled kills a rollout at a random moment of every update. What it serves stays a whole version, and
+// TestRolloutIsKilled ends a rollout at a random moment of every update. What it serves stays a whole version, and
 // it catches up.
 func TestRolloutIsKilled(t *testing.T) {
 	t.Parallel()
@@ -22,7 +23,7 @@ func TestRolloutIsKilled(t *testing.T) {
 	for _, s := range states {
 		known = append(known, digest(t, s))
 	}
-	phases := []string{api.StateFetching, api.StateApplying, api.StateReady}
+	phases := []string{api.StateFetching, api.StateApplying, "until it serves"}
 	random := rand.New(rand.NewPCG(4, 2))
 	caught := 0
 	var last api.PublishResult
@@ -32,17 +33,21 @@ func TestRolloutIsKilled(t *testing.T) {
 			return s.State == phases[i%len(phases)] || s.Served != nil && s.Served.Number == last.Number
 		})
 		time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond) // no phase is hit at its first instant only
-		victim.kill()
+		if i < len(phases) {
+			victim.kill()
+		} else {
+			victim.stop() // a request to end may come at any moment too
+		}
 		got := slices.Index(known, digest(t, victim.current()))
 		if got < 0 || got > i+1 {
-			t.Fatalf("killed in update %d: current holds no published version", i+1)
+			t.Fatalf("ended in update %d: current holds no published version", i+1)
 		}
 		if got <= i {
 			caught++
 		}
 		victim.start()
 	}
-	t.Logf("%d of %d kills came before the switch", caught, len(states)-1)
+	t.Logf("%d of %d times it ended before the switch", caught, len(states)-1)
 	f.follow(last.VersionInfo, states[len(states)-1], victim, witness)
 }
 
@@ -101,4 +106,56 @@ func wantDelta(t *testing.T, r api.PublishResult) {
 		t.Errorf("version %d: %d of %d elements, %d bytes of code for %d: a full copy where a delta would do",
 			r.Number, r.Changed, r.Elements, r.Coded, r.Dense)
 	}
+}
+
+// TestTrainerIsKilledWhilePublishing kills it with a publish under way. The version is out or it is not; the run goes on.
+func TestTrainerIsKilledWhilePublishing(t *testing.T) {
+	t.Parallel()
+	states := denseSteps(t, 4_000_000, 5)
+	f := newFleet(t, states[0], 1)
+	f.start()
+	random := rand.New(rand.NewPCG(8, 6))
+	for _, s := range states[1:4] {
+		done := make(chan error, 1)
+		client := f.trainer.client
+		go func() {
+			_, err := client.Publish(t.Context(), api.PublishRequest{Path: s})
+			done <- err
+		}()
+		time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond)
+		f.trainer.kill()
+		t.Logf("publish ended with: %v", <-done)
+		f.trainer.start()
+	}
+	v := f.publish(states[4])
+	wantFollowUp(t, v)
+	f.follow(v.VersionInfo, states[4], f.rollouts()...)
+}
+
+// wantFollowUp wants a version whose code starts from an earlier one: nearly all changed is no full copy.
+func wantFollowUp(t *testing.T, r api.PublishResult) {
+	t.Helper()
+	if r.Changed == r.Elements {
+		t.Errorf("version %d: every element counts as changed, as in a full copy", r.Number)
+	}
+}
+
+// TestTrainerLosesItsDisk starts the trainer again with its key and an empty disk. The base is all that it has, and
+// what everybody else has too.
+func TestTrainerLosesItsDisk(t *testing.T) {
+	t.Parallel()
+	states := steps(t, 1_000_000, 2)
+	f := newFleet(t, states[0], 2)
+	f.start()
+	v := f.publish(states[1])
+	f.follow(v.VersionInfo, states[1], f.rollouts()...)
+	f.trainer.kill()
+	if err := os.RemoveAll(f.trainer.data); err != nil {
+		t.Fatal(err)
+	}
+	f.trainer.served = nil // nobody promises that an empty disk remembers
+	f.trainer.start()
+	v = f.publish(states[2])
+	wantDelta(t, v)
+	f.follow(v.VersionInfo, states[2], f.rollouts()...)
 }

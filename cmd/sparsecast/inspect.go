@@ -5,6 +5,7 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"github.com/dustin/go-humanize"
 	"github.com/sparsecast/sparsecast/delta"
 )
 
@@ -68,8 +69,8 @@ func printEdge(m *delta.Manifest) {
 	fmt.Fprintf(w, "from\t%s\nto\t%s\n", base, m.Target)
 	fmt.Fprintf(w, "changed\t%d of %d elements (%.3f %%)\n", m.Changed, m.Elements, 100*ratio(m.Changed, m.Elements))
 	fmt.Fprintf(w, "code\t%s for %s of weights: %.1f times smaller, %.3f bytes a changed element\n",
-		bytesText(m.Coded), bytesText(m.Dense), ratio(m.Dense, m.Coded), ratio(m.Coded, m.Changed))
-	fmt.Fprintf(w, "chunks\t%d of %s\n", len(m.Chunks), bytesText(uint64(m.ChunkSize)))
+		humanize.Bytes(m.Coded), humanize.Bytes(m.Dense), ratio(m.Dense, m.Coded), ratio(m.Coded, m.Changed))
+	fmt.Fprintf(w, "chunks\t%d of %s\n", len(m.Chunks), humanize.Bytes(uint64(m.ChunkSize)))
 }
 
 // tensorInfo is what a script learns of a tensor.
@@ -99,9 +100,9 @@ func printTensors(s *delta.Checkpoint) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	defer w.Flush()
 	for _, t := range s.Schema().Tensors() {
-		fmt.Fprintf(w, "%s\t%s\t%v\t%s\n", t.Name, t.DType, t.Shape, bytesText(uint64(t.Size)))
+		fmt.Fprintf(w, "%s\t%s\t%v\t%s\n", t.Name, t.DType, t.Shape, humanize.Bytes(uint64(t.Size)))
 	}
-	fmt.Fprintf(w, "%d tensors in %d files\t\t\t%s\n", len(s.Schema().Tensors()), len(s.Files()), bytesText(s.Schema().Bytes()))
+	fmt.Fprintf(w, "%d tensors in %d files\t\t\t%s\n", len(s.Schema().Tensors()), len(s.Files()), humanize.Bytes(s.Schema().Bytes()))
 }
 
 func ratio(a, b uint64) float64 {

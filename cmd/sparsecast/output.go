@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 )
 
@@ -20,17 +19,4 @@ func (j jsonFlag) show(v any, text func()) error {
 	enc := json.NewEncoder(os.Stdout)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// bytesText writes a number of bytes for people.
-func bytesText(n uint64) string {
-	const unit = 1000
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, i := float64(n), -1
-	for ; v >= unit && i < 4; i++ {
-		v /= unit
-	}
-	return fmt.Sprintf("%.3g %cB", v, "kMGTP"[i])
 }

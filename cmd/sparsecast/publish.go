@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/dustin/go-humanize"
 	"github.com/sparsecast/sparsecast/node/api"
 )
 
@@ -41,6 +42,6 @@ func (c publishCmd) Run(ctx context.Context) error {
 	}
 	return c.show(r, func() {
 		fmt.Printf("published %d (root %s): %d of %d elements changed, %s of code for %s of weights, in %.2f s\n",
-			r.Number, r.Root.Short(), r.Changed, r.Elements, bytesText(r.Coded), bytesText(r.Dense), r.Seconds)
+			r.Number, r.Root.Short(), r.Changed, r.Elements, humanize.Bytes(r.Coded), humanize.Bytes(r.Dense), r.Seconds)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/sparsecast/sparsecast/node/api"
 )
 
@@ -55,13 +56,13 @@ func printStatus(s api.Status) {
 		row("path", "%s", s.Path)
 	}
 	if p := s.Progress; p != nil {
-		row("fetching", "%d: %d of %d chunks, %s", p.Version.Number, p.ChunksDone, p.ChunksTotal, bytesText(p.Bytes))
+		row("fetching", "%d: %d of %d chunks, %s", p.Version.Number, p.ChunksDone, p.ChunksTotal, humanize.Bytes(p.Bytes))
 	}
 	for _, a := range s.Addrs {
 		row("address", "%s", a)
 	}
 	for _, p := range s.Peers {
-		row("peer", "%s %s %s, %.1f ms, sent %s, received %s", p.ID, p.Role, p.Addr, p.RTT, bytesText(p.Sent), bytesText(p.Received))
+		row("peer", "%s %s %s, %.1f ms, sent %s, received %s", p.ID, p.Role, p.Addr, p.RTT, humanize.Bytes(p.Sent), humanize.Bytes(p.Received))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Counters)) {
 		if v := s.Counters[name]; v != 0 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/dustin/go-humanize"
 	"github.com/sparsecast/sparsecast/delta/safetensors"
 	"github.com/sparsecast/sparsecast/node/files"
 )
@@ -82,7 +83,7 @@ func (o Options) source(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Printf("recorded run %s: %d checkpoints of %s\n", o.Steps, len(steps), bytesText(uint64(info.Size())))
+	fmt.Printf("recorded run %s: %d checkpoints of %s\n", o.Steps, len(steps), humanize.Bytes(uint64(info.Size())))
 	return steps, checkSpace(dir, int64(o.copies())*info.Size())
 }
 
@@ -98,7 +99,7 @@ func checkSpace(dir string, need int64) error {
 	need += need/20 + 64<<20 // code, logs
 	if uint64(need) > free {
 		return fmt.Errorf("the demo needs %s on the disk of %s and %s are free: use --size, --updates or --rollouts to make it smaller, or --dir for another disk",
-			bytesText(uint64(need)), dir, bytesText(free))
+			humanize.Bytes(uint64(need)), dir, humanize.Bytes(free))
 	}
 	return nil
 }

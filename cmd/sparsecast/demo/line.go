@@ -39,15 +39,3 @@ func (l *line) clear() {
 		l.text = ""
 	}
 }
-
-func bytesText(n uint64) string {
-	const unit = 1000
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, i := float64(n), -1
-	for ; v >= unit && i < 4; i++ {
-		v /= unit
-	}
-	return fmt.Sprintf("%.3g %cB", v, "kMGTP"[i])
-}

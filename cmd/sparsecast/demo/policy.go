@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/dustin/go-humanize"
 	"github.com/sparsecast/sparsecast/cmd/sparsecast/policy"
 )
 
@@ -35,7 +36,7 @@ func makePolicy(ctx context.Context, o Options, dir string) (paths []string, err
 		sinks[i] = d
 	}
 	fmt.Printf("making a policy of %s in %d tensors and %d updates at learning rate %g\n",
-		bytesText(uint64(p.Bytes())), len(p.Tensors()), o.Updates, o.LR)
+		humanize.Bytes(uint64(p.Bytes())), len(p.Tensors()), o.Updates, o.LR)
 	line := newLine()
 	err = p.Write(ctx, sinks, func(done int64) {
 		line.set("  %3.0f %%", 100*float64(done)/float64(p.Bytes()*int64(p.States())))

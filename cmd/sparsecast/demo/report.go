@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/dustin/go-humanize"
 )
 
 // report is the result of a demo, as it is printed and written as JSON.
@@ -49,7 +51,7 @@ func (r *report) add(v versionReport) {
 		same = "DIFFERENT"
 	}
 	fmt.Printf("%7d %10d %7.3f%% %10s %9.3f %8.1fx   %-35s  %s\n", v.Number, v.Changed, 100*ratio(v.Changed, v.Elements),
-		bytesText(v.Coded), ratio(v.Coded, v.Changed), ratio(v.Dense, v.Coded),
+		humanize.Bytes(v.Coded), ratio(v.Coded, v.Changed), ratio(v.Dense, v.Coded),
 		fmt.Sprintf("%d / %d / %d", v.Ready.First, v.Ready.Median, v.Ready.Last), same)
 }
 
@@ -81,10 +83,10 @@ func (r *report) finish(jsonFile string) error {
 	}
 	n := uint64(r.Rollouts)
 	fmt.Printf("\ntrainer sent %s to %d rollouts, %.2f times the code; rollouts sent each other %s\n",
-		bytesText(r.TrainerSent), n, ratio(r.TrainerSent, coded), bytesText(r.PeerSent))
-	fmt.Printf("full copies to each would have been %s: %.0f times what the trainer sent\n", bytesText(dense*n), ratio(dense*n, r.TrainerSent))
+		humanize.Bytes(r.TrainerSent), n, ratio(r.TrainerSent, coded), humanize.Bytes(r.PeerSent))
+	fmt.Printf("full copies to each would have been %s: %.0f times what the trainer sent\n", humanize.Bytes(dense*n), ratio(dense*n, r.TrainerSent))
 	if r.PeakMemory > 0 {
-		fmt.Printf("peak memory of a node: %s\n", bytesText(r.PeakMemory))
+		fmt.Printf("peak memory of a node: %s\n", humanize.Bytes(r.PeakMemory))
 	}
 	if err := r.write(jsonFile); err != nil {
 		return err
