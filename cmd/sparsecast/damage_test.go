@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -77,16 +78,13 @@ func TestReaderSeesWholeVersions(t *testing.T) {
 	for _, s := range states {
 		known = append(known, digest(t, s))
 	}
-	stop, done := make(chan struct{}), make(chan []int)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan []int, 1)
 	go func() {
 		var seen []int
-		for {
-			select {
-			case <-stop:
-				done <- seen
-				return
-			default:
-			}
+		defer func() { done <- seen }()
+		for ctx.Err() == nil {
 			d, err := digestOf(rollout.current())
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // the link was followed just before two switches
@@ -102,7 +100,7 @@ func TestReaderSeesWholeVersions(t *testing.T) {
 		v = f.publish(s)
 	}
 	f.follow(v.VersionInfo, states[len(states)-1], rollout)
-	close(stop)
+	stop()
 	seen := <-done
 	t.Logf("versions read: %v", seen)
 	if len(seen) == 0 || slices.Contains(seen, -1) || !slices.IsSorted(seen) {

@@ -26,6 +26,7 @@ type host struct {
 	port      int
 	dir, data string
 	base      string  // checkpoint, empty for none
+	keep      int     // versions whose deltas stay on offer, 0 for the default
 	bootstrap []*host // written to a file of its own
 	members   []*host // who may connect; nil for the whole fleet
 
@@ -67,6 +68,9 @@ api: unix:api.sock
 poll: 200ms
 log: {level: debug, format: json}
 `, h.role, h.data, h.port, publisher, h.base)
+	if h.keep > 0 {
+		yaml += fmt.Sprintf("keep: %d\n", h.keep)
+	}
 	for name, text := range map[string]string{"peers.txt": peers.String(), "bootstrap.txt": bootstrap.String(), "node.yaml": yaml} {
 		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
 			h.t.Fatal(err)

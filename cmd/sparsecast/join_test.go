@@ -127,3 +127,29 @@ func TestWrongBase(t *testing.T) {
 	v = f.publish(states[2])
 	f.follow(v.VersionInfo, states[2], good, bad) // the run came to what it holds
 }
+
+// TestAwayTooLong brings a rollout back when the deltas that it would need are no longer on offer.
+func TestAwayTooLong(t *testing.T) {
+	t.Parallel()
+	states := steps(t, 1_000_000, 3)
+	f := newFleet(t, states[0], 2)
+	f.trainer.keep = 1
+	here, away := f.rollouts()[0], f.rollouts()[1]
+	f.start(f.trainer, here)
+	var v api.PublishResult
+	for _, s := range states[1:] {
+		v = f.publish(s)
+		f.follow(v.VersionInfo, s, here)
+	}
+	f.start(away)
+	s := away.await("say that no path is left", func(s api.Status) bool { return s.State == api.StateError })
+	for _, want := range []string{"no path", "on offer", "base:"} {
+		wantText(t, s.Error, want)
+	}
+	f.same(states[0], away)
+
+	away.stop() // and do what the error says
+	away.base = states[3]
+	f.start(away)
+	f.follow(v.VersionInfo, states[3], away)
+}
