@@ -57,7 +57,7 @@ func startNode(t *testing.T, cfg *Config) *testNode {
 	t.Helper()
 	log := zerolog.New(testWriter{t}).Level(zerolog.InfoLevel).With().Str("node", string(cfg.Role)).Logger()
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := New(ctx, cfg, log)
+	n, err := New(cfg, log)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -104,6 +104,12 @@ func followerOf(t *testing.T, trainer *testNode, id peer.ID, base string) *Confi
 	cfg, _ := newConfig(t, mesh.RoleRollout, base)
 	cfg.Publishers = []string{id.String()}
 	cfg.Bootstrap = filepath.Join(cfg.Data, "bootstrap.txt")
+	return relocate(t, cfg, trainer)
+}
+
+// relocate tells a node where the trainer is now.
+func relocate(t *testing.T, cfg *Config, trainer *testNode) *Config {
+	t.Helper()
 	if err := os.WriteFile(cfg.Bootstrap, []byte(strings.Join(trainer.addrs(), "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}

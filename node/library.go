@@ -32,6 +32,26 @@ func (l library) manifest(ctx context.Context, e mesh.Edge) (*delta.Manifest, er
 	return m, nil
 }
 
+// stored returns the manifests of a path whose blocks must all be in the store.
+func (l library) stored(path []mesh.Edge) ([]*delta.Manifest, error) {
+	var manifests []*delta.Manifest
+	for _, e := range path {
+		b, err := l.store.Get(e.Manifest)
+		if err != nil {
+			return nil, fmt.Errorf("manifest of %s: %w", e.Target.Short(), err)
+		}
+		m, err := delta.DecodeManifest(b)
+		if err != nil {
+			return nil, err
+		}
+		if !l.store.Has(m.Schema) {
+			return nil, fmt.Errorf("schema %s: %w", m.Schema, mesh.ErrNotFound)
+		}
+		manifests = append(manifests, m)
+	}
+	return manifests, nil
+}
+
 func (l library) schema(ctx context.Context, id cid.Cid) (*delta.Schema, error) {
 	b, err := l.mesh.Block(ctx, id, delta.MaxBlock)
 	if err != nil {

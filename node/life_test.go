@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -109,10 +108,7 @@ func TestRestartGoesOn(t *testing.T) {
 
 	trainer = startNode(t, trainerCfg)
 	trainer.waitFor(t, "the published version", func(s api.Status) bool { return s.State == api.StateReady })
-	if err := os.WriteFile(rolloutCfg.Bootstrap, []byte(strings.Join(trainer.addrs(), "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	rollout = startNode(t, rolloutCfg)
+	rollout = startNode(t, relocate(t, rolloutCfg, trainer))
 	r := trainer.mustPublish(t, steps[2])
 	if r.Changed == r.Elements || r.Epoch <= first.Epoch || r.Number != 2 {
 		t.Errorf("after a restart of the trainer: %+v, want a delta in a new epoch", r)
@@ -129,6 +125,39 @@ func TestDamagedSlotIsReplaced(t *testing.T) {
 	damage(t, filepath.Join(rollout.Status(t.Context()).Path, weightsFile))
 	r := trainer.mustPublish(t, steps[2])
 	rollout.mustPull(t, r.Number, steps[2]) // from the base, over both deltas
+}
+
+// After a crash of the machine a slot may hold anything; the trainer makes the version published last anew, and goes on
+// with a delta. The rollout takes nothing for granted either.
+func TestLostSlotsAreMadeAnew(t *testing.T) {
+	steps := series(t, 4)
+	trainerCfg, id := newConfig(t, mesh.RoleTrainer, steps[0])
+	trainer := startNode(t, trainerCfg)
+	rolloutCfg := followerOf(t, trainer, id, steps[0])
+	rollout := startNode(t, rolloutCfg)
+	for _, path := range steps[1:3] {
+		rollout.mustPull(t, trainer.mustPublish(t, path).Number, path)
+	}
+	rollout.stop()
+	trainer.stop()
+	for _, dir := range []string{trainerCfg.Data, rolloutCfg.Data} {
+		for _, name := range slotNames {
+			path := filepath.Join(dir, "slots", name, weightsFile)
+			damage(t, path)
+			if err := os.Remove(filepath.Join(dir, filepath.FromSlash(markerFile(name)))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	trainer = startNode(t, trainerCfg)
+	rolloutCfg = relocate(t, rolloutCfg, trainer)
+	rollout = startNode(t, rolloutCfg)
+	rollout.mustPull(t, 2, steps[2])
+	r := trainer.mustPublish(t, steps[3])
+	if r.Changed == r.Elements {
+		t.Error("the trainer sent a full copy")
+	}
+	rollout.mustPull(t, r.Number, steps[3])
 }
 
 func TestDamagedCopyAtTheTrainer(t *testing.T) {
@@ -262,7 +291,7 @@ func TestTwoNodesNeverShareData(t *testing.T) {
 	steps := series(t, 1)
 	cfg, _ := newConfig(t, mesh.RoleTrainer, steps[0])
 	startNode(t, cfg)
-	_, err := New(context.Background(), cfg, zerolog.Nop())
+	_, err := New(cfg, zerolog.Nop())
 	if err == nil || !strings.Contains(err.Error(), cfg.Data) {
 		t.Errorf("a second node in %s gave %v", cfg.Data, err)
 	}

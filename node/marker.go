@@ -29,7 +29,7 @@ func (s *slots) mark(slot string, root delta.Root, c *delta.Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	return s.dir.WriteDurable(markerFile(slot), b)
+	return s.dir.WriteFile(markerFile(slot), b) // worthless after a crash of the machine anyway
 }
 
 // believe returns the root that the marker names when nothing speaks against it: the same boot, the same files. After

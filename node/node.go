@@ -40,16 +40,16 @@ type Node struct {
 	closers []func() error
 }
 
-// New takes the data directory, finds out what is in it, and listens. Nothing runs yet.
-func New(ctx context.Context, cfg *Config, log zerolog.Logger) (*Node, error) {
+// New takes the data directory and listens. Nothing runs yet.
+func New(cfg *Config, log zerolog.Logger) (*Node, error) {
 	n := &Node{cfg: cfg, log: log, stats: &mesh.Stats{}, board: newBoard(), started: time.Now()}
-	if err := n.build(ctx); err != nil {
+	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
 }
 
-func (n *Node) build(ctx context.Context) error {
+func (n *Node) build() error {
 	var err error
 	if n.key, err = LoadKey(n.cfg.Key); err != nil {
 		return err
@@ -75,7 +75,8 @@ func (n *Node) build(ctx context.Context) error {
 		return err
 	}
 	n.metrics = newMetrics(n)
-	return n.takeRole(ctx, store, dir)
+	n.role = n.newRole(store, dir)
+	return nil
 }
 
 func (n *Node) onClose(f func() error) { n.closers = append(n.closers, f) }
@@ -143,28 +144,19 @@ func (n *Node) meshConfig(members *mesh.Members) (mesh.Config, error) {
 	return cfg, err
 }
 
-func (n *Node) takeRole(ctx context.Context, store mesh.Store, dir *files.Dir) error {
+func (n *Node) newRole(store mesh.Store, dir *files.Dir) role {
 	lib := library{store: store, mesh: n.mesh}
-	if n.cfg.Role == mesh.RoleRelay {
-		n.role = &relay{mesh: n.mesh, library: lib, board: n.board, log: n.log}
-		return nil
-	}
-	slots, err := openSlots(ctx, dir, n.cfg.Base, n.log)
-	if err != nil {
-		return err
-	}
-	if err := slots.copySidecars(); err != nil {
-		return err
-	}
-	if n.cfg.Role == mesh.RoleTrainer {
-		n.role = &trainer{
-			runName: n.cfg.Run, keep: n.cfg.Keep, key: n.key, dir: dir, slots: slots, mesh: n.mesh, library: lib,
-			board: n.board, log: n.log,
+	switch n.cfg.Role {
+	case mesh.RoleRelay:
+		return &relay{mesh: n.mesh, library: lib, board: n.board, log: n.log}
+	case mesh.RoleTrainer:
+		return &trainer{
+			runName: n.cfg.Run, keep: n.cfg.Keep, key: n.key, dir: dir, base: n.cfg.Base, mesh: n.mesh, library: lib,
+			board: n.board, log: n.log, prepared: make(chan struct{}),
 		}
-		return nil
+	default:
+		return &rollout{dir: dir, base: n.cfg.Base, mesh: n.mesh, library: lib, board: n.board, log: n.log}
 	}
-	n.role = &rollout{dir: dir, slots: slots, mesh: n.mesh, library: lib, board: n.board, log: n.log}
-	return nil
 }
 
 // Run lives until ctx ends or a part of the node fails beyond repair.

@@ -18,7 +18,8 @@ import (
 // root and switches. Whatever fails, the served slot stays as it is.
 type rollout struct {
 	dir     *files.Dir
-	slots   *slots
+	base    string // path of the base checkpoint, empty for none
+	slots   *slots // opened by run
 	mesh    *mesh.Mesh
 	library library
 	board   *board
@@ -34,6 +35,10 @@ const (
 
 // run follows until ctx ends.
 func (r *rollout) run(ctx context.Context) error {
+	var err error
+	if r.slots, err = openSlots(ctx, r.dir, r.base, r.log); err != nil {
+		return err
+	}
 	if err := r.resume(); err != nil {
 		return err
 	}
@@ -75,7 +80,7 @@ func (r *rollout) resume() error {
 		r.log.Warn().Uint64("number", v.Number).Msg("the served version is no longer in a slot, fetching anew")
 	}
 	if r.slots.base.root.IsZero() {
-		return nil
+		return r.slots.unpoint()
 	}
 	return r.slots.point(r.slots.base)
 }
@@ -112,7 +117,8 @@ func (r *rollout) update(ctx context.Context, head mesh.Head, edges []mesh.Edge)
 		if err != nil {
 			return err
 		}
-		if err := r.bringUp(ctx, manifests); err != nil {
+		r.board.setState(api.StateApplying)
+		if err := bringUp(ctx, r.slots, r.library, r.served.Root, manifests); err != nil {
 			return err
 		}
 		last = manifests[len(manifests)-1]
@@ -139,74 +145,6 @@ func (r *rollout) tidy(edges []mesh.Edge) {
 	} else if n > 0 {
 		r.log.Debug().Int("blocks", n).Msg("removed old blocks")
 	}
-}
-
-// bringUp applies the edges of a path, one after the other, into the idle slot.
-func (r *rollout) bringUp(ctx context.Context, path []*delta.Manifest) error {
-	r.board.setState(api.StateApplying)
-	schema, err := r.library.schema(ctx, path[0].Schema)
-	if err != nil {
-		return err
-	}
-	from, old, err := r.open(path[0].Base)
-	if err != nil {
-		return err
-	}
-	if old != nil {
-		defer old.Close()
-	}
-	to := r.slots.idle(r.served.Root)
-	draft, err := r.slots.begin(to, schema, from.root)
-	if err != nil {
-		return err
-	}
-	defer draft.Abort() // nothing to do after a commit
-	var state delta.State
-	if old != nil {
-		state = old
-	}
-	for _, m := range path {
-		if err := delta.ApplyEdge(ctx, m, r.library.chunks(m), schema, state, draft, nil); err != nil {
-			return r.blame(ctx, from, err)
-		}
-		state = draft // the next delta is applied in place, where nobody reads yet
-	}
-	return r.slots.commit(to, draft, path[len(path)-1].Target)
-}
-
-// open opens the state that a path starts from; both results are zero for an anchor.
-func (r *rollout) open(root delta.Root) (slot, *delta.Checkpoint, error) {
-	if root.IsZero() {
-		return slot{}, nil, nil
-	}
-	sl, ok := r.slots.find(root)
-	if !ok {
-		return slot{}, nil, fmt.Errorf("state %s is not held", root.Short())
-	}
-	c, err := delta.OpenCheckpoint(sl.path)
-	if err != nil {
-		return slot{}, nil, fmt.Errorf("open slot %s: %w", sl.name, err)
-	}
-	return sl, c, nil
-}
-
-// blame finds out whether an edge failed because the slot that it started from is damaged. Such a slot is forgotten,
-// so that the next plan starts elsewhere.
-func (r *rollout) blame(ctx context.Context, from slot, err error) error {
-	if !errors.Is(err, delta.ErrWrongTarget) || from.root.IsZero() {
-		return err
-	}
-	c, openErr := delta.OpenCheckpoint(from.path)
-	if openErr != nil {
-		return errors.Join(err, openErr)
-	}
-	defer c.Close()
-	root, hashErr := delta.RootOf(ctx, c, nil)
-	if hashErr != nil || root == from.root {
-		return errors.Join(err, hashErr)
-	}
-	r.slots.disown(from)
-	return fmt.Errorf("slot %s is damaged: its root is %s, not %s; it will not be used again: %w", from.name, root.Short(), from.root.Short(), err)
 }
 
 // switchTo serves the state in sl as version v from now on.

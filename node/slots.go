@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/sparsecast/sparsecast/delta"
@@ -54,7 +55,10 @@ func openSlots(ctx context.Context, dir *files.Dir, basePath string, log zerolog
 	if basePath == "" {
 		return s, nil
 	}
-	return s, s.openBase(ctx, basePath)
+	if err := s.openBase(ctx, basePath); err != nil {
+		return nil, err
+	}
+	return s, s.copySidecars()
 }
 
 func slotFile(name string) string { return "slots/" + name + "/" + weightsFile }
@@ -91,8 +95,7 @@ func (s *slots) identify(ctx context.Context, sl slot) (delta.Root, error) {
 	if root, ok := s.believe(sl.name, c); ok {
 		return root, nil
 	}
-	s.log.Info().Str("slot", sl.name).Str("path", sl.path).Uint64("bytes", c.Schema().Bytes()).Msg("hashing weights")
-	root, err := delta.RootOf(ctx, c, nil)
+	root, err := delta.RootOf(ctx, c, s.progress(sl, c.Schema().Bytes()))
 	if err == nil {
 		err = c.Changed()
 	}
@@ -100,6 +103,18 @@ func (s *slots) identify(ctx context.Context, sl slot) (delta.Root, error) {
 		return delta.Root{}, err
 	}
 	return root, s.mark(sl.name, root, c)
+}
+
+// progress returns a function that logs how far the reading of a slot is, at its begin and now and then.
+func (s *slots) progress(sl slot, total uint64) func(uint64) {
+	var told time.Time
+	return func(done uint64) {
+		if time.Since(told) < 10*time.Second {
+			return
+		}
+		told = time.Now()
+		s.log.Info().Str("slot", sl.name).Str("path", sl.path).Uint64("bytes", done).Uint64("of", total).Msg("hashing weights")
+	}
 }
 
 // held returns the roots that are here.
@@ -164,9 +179,10 @@ func (s *slots) empty(sl slot) error {
 	return nil
 }
 
-// commit gives a draft its place. Root has been checked by whoever wrote the draft.
+// commit gives a draft its place. Root has been checked by whoever wrote the draft. Nothing waits for the disk: after a
+// crash of the machine the slot is hashed before it is believed.
 func (s *slots) commit(sl slot, d *delta.Draft, root delta.Root) error {
-	if err := d.Commit(); err != nil {
+	if err := d.Place(); err != nil {
 		return fmt.Errorf("slot %s: %w", sl.name, err)
 	}
 	c, err := delta.OpenCheckpoint(sl.path)
@@ -201,6 +217,9 @@ func (s *slots) set(name string, root delta.Root) {
 		}
 	}
 }
+
+// unpoint removes the link current, so that nobody loads what is not known to be whole.
+func (s *slots) unpoint() error { return s.dir.Remove("current") }
 
 // point lets the link current lead to a slot.
 func (s *slots) point(sl slot) error {

@@ -26,34 +26,64 @@ type trainer struct {
 	keep    int
 	key     crypto.PrivKey
 	dir     *files.Dir
-	slots   *slots
+	base    string // path of the base checkpoint, empty for none
 	mesh    *mesh.Mesh
 	library library
 	board   *board
 	log     zerolog.Logger
-	epoch   uint64 // of this start
 
+	prepared   chan struct{} // closed when the fields below are set
+	slots      *slots
+	epoch      uint64     // of this start
 	publishing sync.Mutex // one publish at a time
 }
 
 // run offers the base checkpoint as version 0 of a new run, or goes on offering what was published before.
 func (t *trainer) run(ctx context.Context) error {
-	head, _, _, ok := t.mesh.Latest()
-	t.epoch = max(uint64(time.Now().UnixMilli()), head.Version.Epoch+1)
-	switch {
-	case ok:
-		t.show(head, nil)
-	case !t.slots.base.root.IsZero():
-		if err := t.publishBase(ctx); err != nil {
-			return err
-		}
-	default:
-		t.board.setState(api.StateWaiting)
+	if err := t.prepare(ctx); err != nil {
+		return err
 	}
+	close(t.prepared)
 	<-ctx.Done()
 	t.publishing.Lock() // a publish in progress ends before what it uses is closed
 	defer t.publishing.Unlock()
 	return nil
+}
+
+func (t *trainer) prepare(ctx context.Context) (err error) {
+	if t.slots, err = openSlots(ctx, t.dir, t.base, t.log); err != nil {
+		return err
+	}
+	head, _, _, ok := t.mesh.Latest()
+	t.epoch = max(uint64(time.Now().UnixMilli()), head.Version.Epoch+1)
+	switch {
+	case ok:
+		if err := t.restore(ctx, head); err != nil {
+			t.log.Warn().Err(err).Msg("the version published last is not on this disk, the next publish sends a full copy")
+		}
+		t.show(head, nil)
+	case !t.slots.base.root.IsZero():
+		return t.publishBase(ctx)
+	default:
+		t.board.setState(api.StateWaiting)
+	}
+	return nil
+}
+
+// restore makes sure that the version published last is in a slot. A slot may be lost to a crash of the machine; the
+// base and the edges on offer, which are durable, make it anew.
+func (t *trainer) restore(ctx context.Context, head mesh.Head) error {
+	_, catalogue, _, _ := t.mesh.Latest()
+	path, err := Plan(t.slots.held(), head.Root, offered(head, catalogue))
+	if err != nil || len(path) == 0 {
+		return err
+	}
+	t.log.Info().Uint64("number", head.Version.Number).Int("edges", len(path)).Msg("restoring the version published last")
+	manifests, err := t.library.stored(path)
+	if err != nil {
+		return err
+	}
+	return bringUp(ctx, t.slots, t.library, delta.Root{}, manifests)
 }
 
 // publishBase announces the checkpoint that every host already has. Nothing needs to be fetched for it.
@@ -82,6 +112,11 @@ func (t *trainer) keepSchema(s *delta.Schema) error {
 
 // publish makes the checkpoint at r.Path the newest version.
 func (t *trainer) publish(ctx context.Context, r api.PublishRequest) (api.PublishResult, error) {
+	select {
+	case <-t.prepared:
+	case <-ctx.Done():
+		return api.PublishResult{}, fmt.Errorf("nothing published: the node is still starting: %w", ctx.Err())
+	}
 	t.publishing.Lock()
 	defer t.publishing.Unlock()
 	begun := time.Now()

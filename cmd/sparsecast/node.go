@@ -51,7 +51,7 @@ func (c nodeCmd) Run(ctx context.Context) error {
 			stop()
 		}()
 	}
-	n, err := node.New(ctx, cfg, log)
+	n, err := node.New(cfg, log)
 	if err != nil {
 		return err
 	}

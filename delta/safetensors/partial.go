@@ -108,13 +108,21 @@ func (f *partial) publish(path string) error {
 	if err := f.Sync(); err != nil {
 		return errors.Join(fmt.Errorf("thrown away, as it could not be made durable: %w", err), f.discard())
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return errors.Join(err, f.discard())
+	if err := f.rename(path); err != nil {
+		return err
 	}
-	if err := errors.Join(syncDirectory(filepath.Dir(path)), f.Close()); err != nil {
+	if err := syncDirectory(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("in place, but it may not outlast a crash: %w", err)
 	}
 	return nil
+}
+
+// rename moves the file to path and lets it go.
+func (f *partial) rename(path string) error {
+	if err := os.Rename(f.Name(), path); err != nil {
+		return errors.Join(err, f.discard())
+	}
+	return f.Close()
 }
 
 // discard removes the file and lets it go.

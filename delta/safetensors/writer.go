@@ -121,6 +121,18 @@ func (w *Writer) Commit() error {
 	return nil
 }
 
+// Place gives the file its name as Commit does, but leaves it to the system when it reaches the disk: a crash of the
+// machine may leave anything there. It is for caches that are checked after a boot, and saves waiting for the disk.
+func (w *Writer) Place() error {
+	if !w.finish() {
+		return fmt.Errorf("place checkpoint %s: it was committed or aborted before", w.path)
+	}
+	if err := w.file.rename(w.path); err != nil {
+		return fmt.Errorf("place checkpoint %s: %w", w.path, err)
+	}
+	return nil
+}
+
 // Abort throws the file away. After Commit, or a second time, it does nothing.
 func (w *Writer) Abort() error {
 	if !w.finish() {
