@@ -122,7 +122,7 @@ func TestTrainerIsKilledWhilePublishing(t *testing.T) {
 			_, err := client.Publish(t.Context(), api.PublishRequest{Path: s})
 			done <- err
 		}()
-		time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond)
+		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
 		f.trainer.kill()
 		t.Logf("publish ended with: %v", <-done)
 		f.trainer.start()

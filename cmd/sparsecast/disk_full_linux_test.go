@@ -61,14 +61,14 @@ func mountSmall(t *testing.T, dir string) {
 }
 
 // fill writes a file beside the data that leaves about so many bytes free, and returns its path.
-func fill(t *testing.T, dir string, leave int64) string {
+func fill(t *testing.T, dir string, leave uint64) string {
 	t.Helper()
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(path, make([]byte, int64(st.Bavail)*int64(st.Bsize)-leave), 0o600); err != nil {
+	if err := os.WriteFile(path, make([]byte, st.Bavail*uint64(st.Bsize)-leave), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

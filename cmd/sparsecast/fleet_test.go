@@ -117,6 +117,7 @@ func (f *fleet) end() {
 		}
 	}
 	for _, h := range f.hosts {
+		h.checkLog()
 		if f.t.Failed() {
 			f.t.Logf("%s ended its log with:\n%s", h.name, h.lastWords())
 		}

@@ -200,6 +200,19 @@ func (h *host) checkCounters() {
 	}
 }
 
+// checkLog wants no node to have panicked or raced, also where nobody saw its exit code.
+func (h *host) checkLog() {
+	b, err := os.ReadFile(h.log())
+	if err != nil {
+		return // never started
+	}
+	for _, crash := range []string{"\npanic: ", "\nfatal error: ", "DATA RACE"} {
+		if at := bytes.Index(b, []byte(crash)); at >= 0 {
+			h.t.Errorf("%s crashed:\n%s", h.name, b[at:min(len(b), at+4000)])
+		}
+	}
+}
+
 // lastWords returns the end of the node's log.
 func (h *host) lastWords() string {
 	b, err := os.ReadFile(h.log())
