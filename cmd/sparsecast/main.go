@@ -43,8 +43,9 @@ const about = `sparsecast keeps rollout workers' weights equal to their trainer'
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:]))
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
 }
 
 // run parses args, does what they ask for and returns the exit code.

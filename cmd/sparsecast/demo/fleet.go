@@ -73,15 +73,15 @@ func (f *fleet) configure(base string) error {
 		if p == f.trainer {
 			role = "trainer"
 		}
-		if err := os.WriteFile(p.config(), []byte(f.configOf(p, role, base)), 0o600); err != nil {
+		if err := os.WriteFile(p.config(), []byte(f.configOf(role, base)), 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// configOf is what an operator would write for the node. Strings are quoted as YAML takes them.
-func (f *fleet) configOf(p *process, role, base string) string {
+// configOf is what an operator would write for a node. Strings are quoted as YAML takes them.
+func (f *fleet) configOf(role, base string) string {
 	c := fmt.Sprintf(`role: %s
 run: demo
 cluster: local
