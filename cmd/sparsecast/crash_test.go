@@ -115,14 +115,19 @@ func TestTrainerIsKilledWhilePublishing(t *testing.T) {
 	f := newFleet(t, states[0], 1)
 	f.start()
 	random := rand.New(rand.NewPCG(8, 6))
-	for _, s := range states[1:4] {
+	for i, s := range states[1:4] {
+		before := f.trainer.now().Latest
 		done := make(chan error, 1)
 		client := f.trainer.client
 		go func() {
 			_, err := client.Publish(t.Context(), api.PublishRequest{Path: s})
 			done <- err
 		}()
-		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
+		if i < 2 {
+			time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond) // in the middle of coding
+		} else {
+			f.trainer.await("announce", func(s api.Status) bool { return *s.Latest != *before }) // and tell nobody here
+		}
 		f.trainer.kill()
 		t.Logf("publish ended with: %v", <-done)
 		f.trainer.start()
