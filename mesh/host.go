@@ -80,7 +80,7 @@ func hostOptions(cfg *HostConfig, ranker network.DialRanker, stats *Stats) ([]li
 		return nil, err
 	}
 	// Above what the limits admit: every connected peer is a member, and none is ever trimmed.
-	conns, err := connmgr.NewConnManager(maxConns, maxConns+1, connmgr.WithGracePeriod(time.Minute))
+	conns, err := connmgr.NewConnManager(maxConns-1, maxConns, connmgr.WithGracePeriod(time.Minute))
 	if err != nil {
 		return nil, fmt.Errorf("connection manager: %w", err)
 	}
