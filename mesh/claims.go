@@ -10,7 +10,7 @@ import (
 
 // A chunk is scarce for a cluster when one peer alone holds it, or when all that hold it are far away or the
 // trainer. Then one of those that fetch it, its owner, asks for it, and the others wait until the owner says that it
-// has it. Who owns a chunk needs no message: all claimants order themselves by a hash of chunk and peer.
+// has it. Who owns a chunk needs no message: all claimants order themselves, relays first, by a hash of chunk and peer.
 // The owner's place is taken only when neither it nor the source has shown a sign of life for a while, since a
 // slow source must not be asked twice for being slow.
 
@@ -33,7 +33,6 @@ func rank(peerSeed, chunkSeed uint64) uint64 {
 
 // mine tells whether the scarce chunk i is for this node to ask for.
 func (p *picker) mine(now time.Time, i int) bool {
-	own := rank(p.seed, p.seeds[i])
 	for _, s := range p.peers {
 		if s.cluster != p.cluster || s.has.has(i) {
 			continue
@@ -41,11 +40,20 @@ func (p *picker) mine(now time.Time, i int) bool {
 		if p.mayHold(now, s) {
 			return false
 		}
-		if p.claimant(now, s) && rank(s.seed, p.seeds[i]) < own && !p.silent(now, s, i) {
+		if p.claimant(now, s) && p.precedes(s, i) && !p.silent(now, s, i) {
 			return false
 		}
 	}
 	return true
+}
+
+// precedes tells whether s comes before this node in the order of claimants of chunk i. Relays come first: they are
+// there to reach what rollouts may not, and a claim of one that cannot reach a holder only costs time.
+func (p *picker) precedes(s *source, i int) bool {
+	if relay := s.role == RoleRelay; relay != p.cfg.relay {
+		return relay
+	}
+	return rank(s.seed, p.seeds[i]) < rank(p.seed, p.seeds[i])
 }
 
 // fresh tells whether s joined, or the download began, so lately that s deserves the benefit of the doubt.

@@ -108,3 +108,36 @@ func TestFollowersCountAsClaimantsForAMoment(t *testing.T) {
 		t.Errorf("%d chunks are left to q, which does not fetch", len(p.missing))
 	}
 }
+
+// A rollout may not be able to reach the holder, so a relay neither waits for one nor is anticipated by one.
+func TestRelaysGoFirst(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	chunks := testChunks(16)
+	ask := func(relay bool, other Role) int {
+		cfg := testPicking
+		cfg.relay, cfg.window = relay, len(chunks)
+		p := newPicker(cfg, "self", "a", chunks, now, 1)
+		p.join(now, "trainer", RoleTrainer, "a")
+		all := newBitmap(len(chunks))
+		for i := range chunks {
+			all.set(i)
+		}
+		p.haves(now, "trainer", all)
+		p.join(now, "other", other, "a")
+		p.haves(now, "other", newBitmap(len(chunks)))
+		p.claim(now, "other", true)
+		return len(p.next(now))
+	}
+	if n := ask(true, RoleRollout); n != len(chunks) {
+		t.Errorf("a relay beside a rollout asks for %d chunks of %d", n, len(chunks))
+	}
+	if n := ask(false, RoleRelay); n != 0 {
+		t.Errorf("a rollout beside a relay asks for %d chunks", n)
+	}
+	if n := ask(false, RoleRollout); n == 0 || n == len(chunks) {
+		t.Errorf("a rollout beside another asks for %d chunks of %d", n, len(chunks))
+	}
+	if n := ask(true, RoleRelay); n == 0 || n == len(chunks) {
+		t.Errorf("a relay beside another asks for %d chunks of %d", n, len(chunks))
+	}
+}

@@ -101,7 +101,7 @@ func (x *Exchange) picking() pickConfig {
 	return pickConfig{
 		window: x.cfg.Window, maxWindow: x.cfg.MaxWindow,
 		takeover: x.cfg.Takeover, stall: x.cfg.Stall, slow: x.cfg.Patience,
-		presume: x.cfg.Takeover, endgame: 8,
+		presume: x.cfg.Takeover, endgame: 8, relay: x.self.Role == RoleRelay,
 	}
 }
 

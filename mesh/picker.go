@@ -18,6 +18,7 @@ type pickConfig struct {
 	slow              time.Duration // age at which a request may be repeated elsewhere however lively the peer is
 	presume           time.Duration // how long a follower that has not said so counts as fetching, too
 	endgame           int           // missing chunks at which repeating a request begins
+	relay             bool          // this node is one
 }
 
 // picker decides which chunk to ask of whom. It has no goroutine, clock or socket: it is told what happened and
