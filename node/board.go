@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -111,7 +112,31 @@ func (b *board) pull(ctx context.Context, r api.PullRequest) (api.PullResult, er
 		result = api.PullResult{Version: *b.served, Path: b.path}
 		return true
 	})
-	return result, err
+	if err != nil {
+		return result, fmt.Errorf("%s is not ready here (%s): %w", wanted(r), b.news(), err)
+	}
+	return result, nil
+}
+
+func wanted(r api.PullRequest) string {
+	if r.Number == nil {
+		return "the newest version"
+	}
+	return fmt.Sprintf("version %d", *r.Number)
+}
+
+// news says in a few words how far the node is.
+func (b *board) news() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	served, latest := "nothing served", "no version heard of"
+	if b.served != nil {
+		served = fmt.Sprintf("%d served", b.served.Number)
+	}
+	if b.latest != nil {
+		latest = fmt.Sprintf("%d the newest heard of", b.latest.Number)
+	}
+	return served + ", " + latest
 }
 
 func versionOf(v api.VersionInfo) mesh.Version { return mesh.Version{Epoch: v.Epoch, Number: v.Number} }

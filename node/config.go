@@ -27,7 +27,7 @@ type Config struct {
 	Data string `yaml:"data"`
 
 	// Key is the file with this node's identity, an ed25519 private key made by sparsecast keygen.
-	// Default: node.key in Data.
+	// Default: node.key beside the configuration.
 	Key string `yaml:"key"`
 
 	// Listen are the multiaddrs to accept peers on. TCP moves bulk with about a third of QUIC's processor time; QUIC
@@ -105,7 +105,7 @@ func DefaultConfig() *Config {
 func (c *Config) Resolve(dir string) {
 	c.Data = within(dir, c.Data)
 	if c.Key == "" {
-		c.Key = filepath.Join(c.Data, "node.key")
+		c.Key = "node.key"
 	}
 	if c.API == "" {
 		c.API = "unix:" + filepath.Join(c.Data, "api.sock")

@@ -61,7 +61,7 @@ func TestDefaultsDependOnData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Data != "/etc/s/d" || c.Key != "/etc/s/d/node.key" || c.API != "unix:/etc/s/d/api.sock" || c.TokenFile() != "/etc/s/d/api.token" {
+	if c.Data != "/etc/s/d" || c.Key != "/etc/s/node.key" || c.API != "unix:/etc/s/d/api.sock" || c.TokenFile() != "/etc/s/d/api.token" {
 		t.Errorf("got %+v", c)
 	}
 	if !c.Open() || c.Base != "" || c.Bootstrap != "" || c.Poll != 3*time.Second || len(c.Listen) != 2 {

@@ -103,7 +103,7 @@ func followerOf(t *testing.T, trainer *testNode, id peer.ID, base string) *Confi
 	t.Helper()
 	cfg, _ := newConfig(t, mesh.RoleRollout, base)
 	cfg.Publishers = []string{id.String()}
-	cfg.Bootstrap = filepath.Join(cfg.Data, "bootstrap.txt")
+	cfg.Bootstrap = filepath.Join(filepath.Dir(cfg.Key), "bootstrap.txt")
 	return relocate(t, cfg, trainer)
 }
 

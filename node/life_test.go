@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/rs/zerolog"
 	"github.com/sparsecast/sparsecast/delta/safetensors"
 	"github.com/sparsecast/sparsecast/mesh"
@@ -295,4 +296,41 @@ func TestTwoNodesNeverShareData(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), cfg.Data) {
 		t.Errorf("a second node in %s gave %v", cfg.Data, err)
 	}
+}
+
+// Hosts join and leave while a node runs: its lists are reread.
+func TestListsAreReread(t *testing.T) {
+	steps := series(t, 2)
+	trainerCfg, id := newConfig(t, mesh.RoleTrainer, steps[0])
+	trainerCfg.Peers = filepath.Join(filepath.Dir(trainerCfg.Key), "peers.txt")
+	rewrite := func(ids ...peer.ID) {
+		var list strings.Builder
+		for _, id := range ids {
+			list.WriteString(id.String() + "\n")
+		}
+		if err := os.WriteFile(trainerCfg.Peers, []byte(list.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewrite(id)
+	trainer := startNode(t, trainerCfg)
+	rolloutCfg := followerOf(t, trainer, id, steps[0])
+	rollout := startNode(t, rolloutCfg)
+	trainer.waitFor(t, "a refusal", func(s api.Status) bool { return s.Counters["peers_refused"] > 0 })
+	key, err := LoadKey(rolloutCfg.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	member, err := peer.IDFromPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(id, member)
+	r := trainer.mustPublish(t, steps[1])
+	rollout.mustPull(t, r.Number, steps[1])
+	if err := os.WriteFile(trainerCfg.Peers, []byte("no peer ID\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rewrite(id)
+	trainer.waitFor(t, "the peer to be cut off", func(s api.Status) bool { return len(s.Peers) == 0 })
 }

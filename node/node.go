@@ -31,6 +31,7 @@ type Node struct {
 	key     crypto.PrivKey
 	host    host.Host
 	stats   *mesh.Stats
+	members *mesh.Members
 	mesh    *mesh.Mesh
 	board   *board
 	role    role
@@ -84,11 +85,15 @@ func (n *Node) onClose(f func() error) { n.closers = append(n.closers, f) }
 // join builds the host and the mesh from the configuration.
 func (n *Node) join(store mesh.Store, dir *files.Dir) error {
 	mesh.BridgeLogs(n.log.With().Str("part", "libp2p").Logger())
-	members, err := n.members()
+	var err error
+	if n.members, err = membersOf(n.cfg); err != nil {
+		return err
+	}
+	meshCfg, err := n.meshConfig() // before anything listens: most mistakes are in what it reads
 	if err != nil {
 		return err
 	}
-	hostCfg := mesh.HostConfig{Key: n.key, Members: members, Prefer: n.cfg.Prefer}
+	hostCfg := mesh.HostConfig{Key: n.key, Members: n.members, Prefer: n.cfg.Prefer}
 	if hostCfg.Listen, err = n.cfg.ListenAddrs(); err != nil {
 		return err
 	}
@@ -102,41 +107,24 @@ func (n *Node) join(store mesh.Store, dir *files.Dir) error {
 		return err
 	}
 	n.onClose(n.host.Close)
-	meshCfg, err := n.meshConfig(members)
-	if err != nil {
-		return err
-	}
 	n.mesh, err = mesh.New(n.host, meshCfg, store, dir, n.stats, n.log.With().Str("part", "mesh").Logger())
 	return err
 }
 
-func (n *Node) members() (*mesh.Members, error) {
-	if n.cfg.Open() {
-		m := mesh.NewMembers()
-		m.Open = true
-		return m, nil
-	}
-	listed, err := LoadPeers(n.cfg.Peers)
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]peer.ID, 0, len(listed))
-	for id := range listed {
-		ids = append(ids, id)
-	}
-	return mesh.NewMembers(ids...), nil
-}
-
-func (n *Node) meshConfig(members *mesh.Members) (mesh.Config, error) {
+func (n *Node) meshConfig() (mesh.Config, error) {
 	cfg := mesh.Config{
-		Run: n.cfg.Run, Role: n.cfg.Role, Cluster: n.cfg.Cluster, Members: members, PollEvery: n.cfg.Poll,
+		Run: n.cfg.Run, Role: n.cfg.Role, Cluster: n.cfg.Cluster, Members: n.members, PollEvery: n.cfg.Poll,
 	}
 	var err error
 	if cfg.Publishers, err = n.cfg.PublisherIDs(); err != nil {
 		return cfg, err
 	}
 	if n.cfg.Role == mesh.RoleTrainer {
-		cfg.Publishers = append(cfg.Publishers, n.host.ID())
+		id, err := peer.IDFromPrivateKey(n.key)
+		if err != nil {
+			return cfg, fmt.Errorf("node key: %w", err)
+		}
+		cfg.Publishers = append(cfg.Publishers, id)
 	}
 	if n.cfg.Bootstrap != "" {
 		cfg.Bootstrap, err = LoadBootstrap(n.cfg.Bootstrap)
@@ -166,6 +154,7 @@ func (n *Node) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return n.mesh.Run(ctx) })
 	g.Go(func() error { return n.role.run(ctx) })
+	g.Go(func() error { return n.watchLists(ctx) })
 	g.Go(func() error { return n.api.Serve(ctx, api.NewHandler(n, n.metrics)) })
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {

@@ -11,7 +11,7 @@ import (
 func (n *Node) Status(context.Context) api.Status {
 	s := api.Status{
 		ID: n.host.ID().String(), Role: string(n.cfg.Role), Run: n.cfg.Run, Cluster: n.cfg.Cluster, Addrs: n.addrs(),
-		Peers: []api.PeerInfo{}, Counters: n.stats.Snapshot(), SentBytes: map[string]uint64{},
+		Problems: []string{}, Peers: []api.PeerInfo{}, Counters: n.stats.Snapshot(), SentBytes: map[string]uint64{},
 		StartedAt: n.started.UnixMilli(),
 	}
 	n.board.fill(&s)

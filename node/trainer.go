@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"slices"
@@ -62,6 +63,7 @@ func (t *trainer) prepare(ctx context.Context) (err error) {
 			t.log.Warn().Err(err).Msg("the version published last is not on this disk, the next publish sends a full copy")
 		}
 		t.show(head, nil)
+		t.log.Info().Uint64("number", head.Version.Number).Str("root", head.Root.Short()).Msg("going on from the version published last")
 	case !t.slots.base.root.IsZero():
 		return t.publishBase(ctx)
 	default:
@@ -127,8 +129,7 @@ func (t *trainer) publish(ctx context.Context, r api.PublishRequest) (api.Publis
 	}
 	c, err := delta.OpenCheckpoint(r.Path)
 	if err != nil {
-		return api.PublishResult{}, api.NewError(http.StatusUnprocessableEntity, fmt.Errorf("nothing published: %w", err),
-			"publish only checkpoints that are complete: write to another name and rename, or wait for the writer")
+		return api.PublishResult{}, unusable(r.Path, err)
 	}
 	defer c.Close()
 	m, err := t.code(ctx, c, head.Root)
@@ -150,6 +151,15 @@ func (t *trainer) publish(ctx context.Context, r api.PublishRequest) (api.Publis
 		t.log.Warn().Err(err).Msg("old blocks could not be removed")
 	}
 	return api.PublishResult{VersionInfo: versionInfo(next, m), Seconds: time.Since(begun).Seconds()}, nil
+}
+
+// unusable says why a checkpoint cannot be published, and what to do about it.
+func unusable(path string, err error) error {
+	hint := "publish only checkpoints that are complete: write to another name and rename, or wait for the writer"
+	if _, statErr := os.Stat(path); errors.Is(statErr, fs.ErrNotExist) {
+		hint = "the node opens the checkpoint itself: the path must lead to it on the node's host"
+	}
+	return api.NewError(http.StatusUnprocessableEntity, fmt.Errorf("nothing published: %w", err), hint)
 }
 
 func (t *trainer) nextVersion(head mesh.Head, number *uint64) (mesh.Version, error) {
@@ -270,6 +280,11 @@ func (t *trainer) announce(ctx context.Context, head mesh.Head, edges []mesh.Edg
 		return fmt.Errorf("announce version %s: %w", head.Version, err)
 	}
 	t.show(head, m)
+	e := t.log.Info().Uint64("number", head.Version.Number).Str("root", head.Root.Short())
+	if m != nil {
+		e.Uint64("changed", m.Changed).Uint64("coded_bytes", m.Coded)
+	}
+	e.Msg("version published")
 	return nil
 }
 
@@ -283,5 +298,4 @@ func (t *trainer) show(head mesh.Head, m *delta.Manifest) {
 	}
 	t.board.update(func(b *board) { b.latest = &v })
 	t.board.serve(v, sl.dir)
-	t.log.Info().Uint64("number", v.Number).Str("root", v.Root.Short()).Uint64("changed", v.Changed).Uint64("coded_bytes", v.Coded).Msg("version published")
 }

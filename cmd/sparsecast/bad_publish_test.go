@@ -31,18 +31,18 @@ func TestBadPublishes(t *testing.T) {
 	} else if err := os.WriteFile(cut, b[:len(b)-1000], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ path, want string }{
-		{half, shardName(2)},
-		{empty, "no *.safetensors file"},
-		{cut, "the header promises"},
-		{filepath.Join(empty, "nowhere"), "no such file or directory"},
+	for _, c := range []struct{ path, want, hint string }{
+		{half, shardName(2), "complete"},
+		{empty, "no *.safetensors file", "complete"},
+		{cut, "the header promises", "complete"},
+		{filepath.Join(empty, "nowhere"), "no such file or directory", "on the node's host"},
 	} {
 		_, err := f.trainer.client.Publish(t.Context(), api.PublishRequest{Path: c.path})
 		var e *api.Error
 		if !errors.As(err, &e) {
 			t.Fatalf("%s was published, or failed without a hint: %v", c.path, err)
 		}
-		if e.Code != http.StatusUnprocessableEntity || !strings.Contains(e.Hint, "complete") {
+		if e.Code != http.StatusUnprocessableEntity || !strings.Contains(e.Hint, c.hint) {
 			t.Errorf("%s: code %d, hint %q", c.path, e.Code, e.Hint)
 		}
 		for _, want := range []string{"nothing published", c.path, c.want} {

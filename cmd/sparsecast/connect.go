@@ -1,6 +1,10 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+
 	"github.com/sparsecast/sparsecast/node"
 	"github.com/sparsecast/sparsecast/node/api"
 )
@@ -18,6 +22,9 @@ func (c connectFlags) dial() (*api.Client, error) {
 		return api.Dial(c.API, c.Token)
 	}
 	cfg, err := node.LoadConfig(c.Config)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: say which node: --config FILE (or SPARSECAST_CONFIG), or --api ADDR", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ into their publishers:. Keep the key file secret and on its host.
 func (c keygenCmd) Run() error {
 	key, err := node.CreateKey(c.File)
 	if err != nil {
-		return err
+		return keyThere(c.File, err)
 	}
 	id, err := peer.IDFromPrivateKey(key)
 	if err != nil {
@@ -35,4 +35,17 @@ func (c keygenCmd) Run() error {
 		File string `json:"file"`
 	}{id.String(), c.File}
 	return c.show(result, func() { fmt.Println(id) })
+}
+
+// keyThere adds to err whose key the file holds, if it is one.
+func keyThere(path string, err error) error {
+	key, loadErr := node.LoadKey(path)
+	if loadErr != nil {
+		return err
+	}
+	id, idErr := peer.IDFromPrivateKey(key)
+	if idErr != nil {
+		return err
+	}
+	return fmt.Errorf("%w (it is the key of %s)", err, id)
 }

@@ -51,7 +51,7 @@ func main() {
 // run parses args, does what they ask for and returns the exit code.
 func run(ctx context.Context, args []string) int {
 	var c cli
-	parser := kong.Must(&c, kong.Name("sparsecast"), kong.Description(about), kong.UsageOnError(),
+	parser := kong.Must(&c, kong.Name("sparsecast"), kong.Description(about), kong.ShortUsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.Vars{"version": buildVersion()}, kong.BindTo(ctx, (*context.Context)(nil)))
 	k, err := parser.Parse(args)

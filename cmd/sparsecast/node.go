@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/sparsecast/sparsecast/node"
 )
@@ -43,6 +45,7 @@ func (c nodeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	signal.Ignore(syscall.SIGHUP) // a node outlives the shell that started it; its lists are reread without being told
 	if c.StopOnEOF {
 		var stop context.CancelFunc
 		ctx, stop = context.WithCancel(ctx)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -47,7 +48,10 @@ func printStatus(s api.Status) {
 	defer w.Flush()
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
 	row("node", "%s, %s of run %s, cluster %s", s.ID, s.Role, s.Run, s.Cluster)
-	row("state", "%s %s", s.State, s.Error)
+	row("state", "%s", strings.TrimSpace(s.State+" "+s.Error))
+	for _, p := range s.Problems {
+		row("problem", "%s", p)
+	}
 	if s.Latest != nil {
 		row("latest", "%s", versionText(*s.Latest))
 	}

@@ -25,8 +25,11 @@ type Address struct {
 	Target  string // path of the socket, or loopback host:port
 }
 
-// ParseAddress reads "unix:/path/to.sock" or a loopback "host:port".
+// ParseAddress reads "unix:/path/to.sock", where unix: may be left out of an absolute path, or a loopback "host:port".
 func ParseAddress(s string) (Address, error) {
+	if filepath.IsAbs(s) {
+		return parseUnix(s)
+	}
 	if path, ok := strings.CutPrefix(s, unixPrefix); ok {
 		return parseUnix(path)
 	}
@@ -60,6 +63,9 @@ func (a Address) String() string {
 
 // readToken returns the bearer token in file.
 func readToken(file string) (string, error) {
+	if file == "" {
+		return "", errors.New("api token: none given: an API on TCP asks for the token in api.token in the node's data directory (--token-file)")
+	}
 	info, err := os.Stat(file)
 	if err != nil {
 		return "", fmt.Errorf("api token: %w", err)

@@ -15,7 +15,7 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("%s: got %v, %v", good, a, err)
 		}
 	}
-	for _, bad := range []string{"", "unix:", "/run/a.sock", "0.0.0.0:80", ":80", "10.0.0.1:80", "example.org:80", "[::]:1", "127.0.0.1", "http://127.0.0.1:1"} {
+	for _, bad := range []string{"", "unix:", "0.0.0.0:80", ":80", "10.0.0.1:80", "example.org:80", "[::]:1", "127.0.0.1", "http://127.0.0.1:1"} {
 		if a, err := ParseAddress(bad); err == nil {
 			t.Errorf("%q: accepted as %v", bad, a)
 		}

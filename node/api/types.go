@@ -39,6 +39,8 @@ type Status struct {
 	State   string   `json:"state"`           // one of the State constants
 	Error   string   `json:"error,omitempty"` // why State is error
 
+	Problems []string `json:"problems"` // what stands in the way of following, in words
+
 	Latest   *VersionInfo `json:"latest,omitempty"`   // newest version heard of
 	Served   *VersionInfo `json:"served,omitempty"`   // version under Path
 	Path     string       `json:"path,omitempty"`     // directory that the engine should read

@@ -139,7 +139,7 @@ func (f *fleet) meet(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Printf("%d nodes up: one trainer, %d rollouts, each a process; logs in %s\n", len(f.all()), len(f.rollouts), f.dir)
+	fmt.Printf("%d nodes up: one trainer, %d rollouts, each a process, in %s\n", len(f.all()), len(f.rollouts), f.dir)
 	return nil
 }
 
