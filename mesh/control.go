@@ -130,6 +130,7 @@ func (l *link) greet(h Hello) error {
 	if first {
 		close(l.met)
 	}
+	l.came(h, first)
 	if h.Run == l.x.self.Run {
 		l.x.tellFetches(peerJoined{l, h})
 		l.x.broadcast()

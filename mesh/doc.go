@@ -34,6 +34,11 @@
 // older connection is closed, unless both were opened within two seconds, when the two may have dialled each other.
 // Followers that gossip has lost all the same are disconnected to make them say hello again.
 //
+// A node says why it cannot follow: whom it does not reach and why, whom it turns away, who is of another run, whose
+// records it refuses. Each is logged once and again ten minutes later, since peers decide how often it happens;
+// counters count every time, and Problems lists what stands in the way now. What the others see of a refusal is a
+// connection that ends before a word is said, so that is what they report.
+//
 // The data plane is TCP with TLS and yamux: QUIC costs 2.7 times the CPU a byte, and a pre-shared key 63 % of the
 // throughput. QUIC is the fallback, and what the tests run on in virtual time.
 //

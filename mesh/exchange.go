@@ -44,6 +44,7 @@ type Exchange struct {
 	uploads chan struct{}           // one token for every block being sent
 	work    sync.WaitGroup          // every goroutine but the callers'
 	sentTo  map[Role]*atomic.Uint64 // never changed
+	foreign *recall                 // peers of other runs that were warned of
 
 	gate sync.Mutex      // guards root, and that no goroutine starts once it is gone; taken last of all locks
 	root context.Context // nil while Run is not running
@@ -63,6 +64,7 @@ func NewExchange(h host.Host, self Hello, store Store, cfg ExchangeConfig, stats
 		host: h, self: self, store: store, cfg: cfg, stats: stats, log: log,
 		uploads: make(chan struct{}, cfg.Uploads),
 		sentTo:  map[Role]*atomic.Uint64{RoleTrainer: {}, RoleRollout: {}, RoleRelay: {}},
+		foreign: newRecall(maxRecalled),
 		links:   make(map[peer.ID]*link),
 		banned:  make(map[peer.ID]time.Time),
 		fetches: make(map[cid.Cid]*fetch),
@@ -109,6 +111,12 @@ func (x *Exchange) shut() {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	x.root = nil
+}
+
+func (x *Exchange) running() bool {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	return x.root != nil && x.root.Err() == nil
 }
 
 // spawn runs f in a goroutine that Run waits for. It reports false, without running it, when Run is not running.
@@ -185,6 +193,7 @@ func (x *Exchange) drop(l *link) {
 		delete(x.links, l.id)
 	}
 	x.mu.Unlock()
+	l.went()
 	x.tellFetches(peerLeft{l})
 	if x.connected(l.id) { // again, since
 		x.link(l.id)

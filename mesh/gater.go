@@ -24,10 +24,11 @@ func (g *gater) InterceptUpgraded(network.Conn) (bool, libp2pcontrol.DisconnectR
 	return true, 0
 }
 
-func (g *gater) InterceptSecured(_ network.Direction, p peer.ID, _ network.ConnMultiaddrs) bool {
+func (g *gater) InterceptSecured(_ network.Direction, p peer.ID, c network.ConnMultiaddrs) bool {
 	if g.members.Allowed(p) {
 		return true
 	}
 	g.stats.PeersRefused.Add(1)
+	g.members.turnAway(knock{p, c.RemoteMultiaddr().String()})
 	return false
 }

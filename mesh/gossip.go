@@ -85,10 +85,10 @@ func (g *gossip) validate(_ context.Context, from peer.ID, m *pubsub.Message) pu
 	}
 	a, err := decodeAnnouncement(m.GetData())
 	if err != nil {
-		g.keeper.note("announcement", malformed, err)
+		g.keeper.note(malformed, refusal{kind: "announcement", from: from, why: err})
 		return pubsub.ValidationReject
 	}
-	hv, cv, err := g.keeper.take(a.Head, a.Catalogue)
+	hv, cv, err := g.keeper.take(from, a.Head, a.Catalogue)
 	if err != nil {
 		g.keeper.log.Error().Err(err).Msg("a new head was not adopted")
 		return pubsub.ValidationIgnore

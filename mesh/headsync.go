@@ -135,7 +135,7 @@ func (s *headSync) ask(ctx context.Context, p peer.ID) error {
 	s.mu.Lock()
 	s.partners[p] = struct{}{}
 	s.mu.Unlock()
-	if _, _, err := s.keeper.take(a.Head, a.Catalogue); err != nil {
+	if _, _, err := s.keeper.take(p, a.Head, a.Catalogue); err != nil {
 		return err
 	}
 	s.records.learn(a.Records)
@@ -154,7 +154,7 @@ func (s *headSync) exchange(ctx context.Context, p peer.ID) (answer, error) {
 	a, err := s.converse(st)
 	if err != nil {
 		st.Reset()
-		return answer{}, s.distrust(fmt.Errorf("ask for the head: %w", err))
+		return answer{}, s.distrust(p, fmt.Errorf("ask for the head: %w", err))
 	}
 	st.Close()
 	return a, nil
@@ -179,9 +179,9 @@ func (s *headSync) converse(st network.Stream) (answer, error) {
 }
 
 // distrust counts what broke the protocol; a peer that went away has not.
-func (s *headSync) distrust(err error) error {
+func (s *headSync) distrust(p peer.ID, err error) error {
 	if errors.Is(err, errUnreadable) {
-		s.keeper.note("answer", malformed, err)
+		s.keeper.note(malformed, refusal{kind: "message", from: p, why: err})
 	}
 	return err
 }
@@ -223,7 +223,7 @@ func readAll(r io.Reader, limit int) ([]byte, error) {
 // handle answers one question.
 func (s *headSync) handle(st network.Stream) {
 	st.SetDeadline(time.Now().Add(headPatience))
-	if err := s.distrust(s.respond(st)); err != nil {
+	if err := s.distrust(st.Conn().RemotePeer(), s.respond(st)); err != nil {
 		st.Reset()
 		return
 	}

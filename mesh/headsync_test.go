@@ -10,6 +10,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/rs/zerolog"
 	"github.com/sparsecast/sparsecast/delta"
 )
 
@@ -104,7 +105,7 @@ func TestSlowQuestionsAreCutOff(t *testing.T) {
 }
 
 func TestAFloodOfQuestionsIsHeldBack(t *testing.T) {
-	s := newHeadSync(nil, testRun, nil, nil, testLog)
+	s := newHeadSync(nil, testRun, nil, nil, zerolog.Nop())
 	at, admitted := time.Unix(0, 0), 0
 	for range 1000 {
 		if s.admit("flooder", at) {

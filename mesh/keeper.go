@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/rs/zerolog"
 )
 
@@ -16,6 +17,7 @@ type keeper struct {
 	now     func() time.Time
 	stats   *Stats
 	log     zerolog.Logger
+	refused *recall       // whose records were refused
 	updates chan struct{} // holds a token after every change
 
 	mu   sync.Mutex // guards book, and keeps the ledger in the book's order
@@ -34,6 +36,7 @@ type latest struct {
 func newKeeper(cfg *Config, fs FS, stats *Stats, log zerolog.Logger) (*keeper, error) {
 	k := &keeper{
 		ledger: ledger{fs}, now: cfg.Now, stats: stats, log: log,
+		refused: newRecall(maxRecalled),
 		updates: make(chan struct{}, 1),
 		book:    newBook(cfg.Run, cfg.Publishers, cfg.MaxAhead),
 	}
@@ -44,15 +47,15 @@ func newKeeper(cfg *Config, fs FS, stats *Stats, log zerolog.Logger) (*keeper, e
 	return k, nil
 }
 
-// take judges a signed head and a signed catalogue, either of which may be empty, and adopts what is newer.
+// take judges a signed head and a signed catalogue that a peer brought, and adopts what is newer. Either may be empty.
 // The error is the ledger's: then nothing was adopted, whatever the verdicts.
-func (k *keeper) take(head, catalogue []byte) (hv, cv verdict, err error) {
+func (k *keeper) take(from peer.ID, head, catalogue []byte) (hv, cv verdict, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	h, hv, hwhy := k.book.judgeHead(head, k.now())
 	c, cv, cwhy := k.book.judgeCatalogue(catalogue, k.now())
-	k.note("head", hv, hwhy)
-	k.note("catalogue", cv, cwhy)
+	k.note(hv, refusal{"head", from, h.Signer, hwhy})
+	k.note(cv, refusal{"catalogue", from, c.Signer, cwhy})
 	if hv == conflicting {
 		k.freeze(h)
 	}
@@ -92,25 +95,6 @@ func (k *keeper) show() {
 	select {
 	case k.updates <- struct{}{}:
 	default: // a token is waiting already
-	}
-}
-
-// note counts and logs a verdict. Old news are the everyday case of polling, so they are not logged.
-func (k *keeper) note(kind string, v verdict, why error) {
-	switch v {
-	case stale:
-		k.stats.HeadsStale.Add(1)
-	case conflicting:
-		k.stats.HeadsConflicting.Add(1)
-	case early:
-		k.stats.HeadsEarly.Add(1)
-		k.log.Warn().Err(why).Msgf("%s refused", kind)
-	case forged:
-		k.stats.HeadsForged.Add(1)
-		k.log.Warn().Err(why).Msgf("%s refused", kind)
-	case malformed:
-		k.stats.MessagesMalformed.Add(1)
-		k.log.Debug().Err(why).Msgf("%s refused", kind)
 	}
 }
 

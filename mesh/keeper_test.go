@@ -49,7 +49,7 @@ func TestKeeperAdoptsWhatIsNewAndCountsTheRest(t *testing.T) {
 		{"another root", mustSeal(t, with(testHead(now(2)), 1), 0).Raw, nil, conflicting, absent, false},
 	}
 	for _, s := range steps {
-		hv, cv, err := k.take(s.head, s.catalogue)
+		hv, cv, err := k.take("", s.head, s.catalogue)
 		if hv != s.hv || cv != s.cv || err != nil {
 			t.Errorf("%s: %s, %s, %v", s.what, hv, cv, err)
 		}
@@ -82,7 +82,7 @@ func TestKeeperAdoptsNothingThatIsNotDurable(t *testing.T) {
 	disk := newDiskStub()
 	k, stats := testKeeper(t, disk)
 	disk.setFail(errors.New("disk on fire"))
-	if _, _, err := k.take(mustSeal(t, testHead(now(1)), 0).Raw, nil); err == nil {
+	if _, _, err := k.take("", mustSeal(t, testHead(now(1)), 0).Raw, nil); err == nil {
 		t.Error("no error")
 	}
 	if k.current().head.Raw != nil || drained(k.updates) || stats.HeadsAccepted.Load() != 0 {
@@ -94,10 +94,10 @@ func TestKeeperGoesOnAfterACrash(t *testing.T) {
 	disk := newDiskStub()
 	k, _ := testKeeper(t, disk)
 	head, catalogue := mustSeal(t, testHead(now(2)), 0), mustSealCatalogue(t, testCatalogue(1, 1, 2), 0)
-	if _, _, err := k.take(head.Raw, catalogue.Raw); err != nil {
+	if _, _, err := k.take("", head.Raw, catalogue.Raw); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := k.take(mustSeal(t, with(testHead(now(2)), 1), 0).Raw, nil); err != nil {
+	if _, _, err := k.take("", mustSeal(t, with(testHead(now(2)), 1), 0).Raw, nil); err != nil {
 		t.Fatal(err)
 	}
 	again, _ := testKeeper(t, disk.crash())
@@ -107,10 +107,10 @@ func TestKeeperGoesOnAfterACrash(t *testing.T) {
 	if !drained(again.updates) {
 		t.Error("whoever waits for updates never hears of the kept head")
 	}
-	if hv, _, _ := again.take(mustSeal(t, testHead(now(1)), 0).Raw, nil); hv != stale {
+	if hv, _, _ := again.take("", mustSeal(t, testHead(now(1)), 0).Raw, nil); hv != stale {
 		t.Errorf("a replayed head is %s", hv)
 	}
-	if hv, _, _ := again.take(mustSeal(t, testHead(now(3)), 0).Raw, nil); hv != conflicting {
+	if hv, _, _ := again.take("", mustSeal(t, testHead(now(3)), 0).Raw, nil); hv != conflicting {
 		t.Errorf("in a frozen epoch a new head is %s", hv)
 	}
 }
@@ -118,10 +118,10 @@ func TestKeeperGoesOnAfterACrash(t *testing.T) {
 func TestDamagedLedgerIsAnErrorThatNamesTheFile(t *testing.T) {
 	disk := newDiskStub()
 	k, _ := testKeeper(t, disk)
-	if _, _, err := k.take(mustSeal(t, testHead(now(2)), 0).Raw, mustSealCatalogue(t, testCatalogue(1, 1, 2), 0).Raw); err != nil {
+	if _, _, err := k.take("", mustSeal(t, testHead(now(2)), 0).Raw, mustSealCatalogue(t, testCatalogue(1, 1, 2), 0).Raw); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := k.take(mustSeal(t, with(testHead(now(2)), 1), 0).Raw, nil); err != nil {
+	if _, _, err := k.take("", mustSeal(t, with(testHead(now(2)), 1), 0).Raw, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{headFile, catalogueFile, evidenceFile} {

@@ -1,7 +1,9 @@
 package mesh
 
 import (
+	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/libp2p/go-libp2p/gologshim"
 	"github.com/rs/zerolog"
@@ -20,5 +22,23 @@ func bridge(log zerolog.Logger) slog.Handler {
 	default:
 		log = log.Level(max(log.GetLevel(), zerolog.ErrorLevel))
 	}
-	return zerolog.NewSlogHandler(log)
+	return hush{zerolog.NewSlogHandler(log)}
 }
+
+// hush drops what libp2p calls an error and is none: a listener that was closed as soon as it was opened.
+type hush struct{ slog.Handler }
+
+func (h hush) Handle(ctx context.Context, r slog.Record) error {
+	closed := false
+	r.Attrs(func(a slog.Attr) bool {
+		closed = closed || a.Key == "err" && strings.HasSuffix(a.Value.String(), "listener closed")
+		return !closed
+	})
+	if closed && r.Message == "swarm listener accept error" {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h hush) WithAttrs(attrs []slog.Attr) slog.Handler { return hush{h.Handler.WithAttrs(attrs)} }
+func (h hush) WithGroup(name string) slog.Handler       { return hush{h.Handler.WithGroup(name)} }

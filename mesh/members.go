@@ -12,16 +12,20 @@ type Members struct {
 	// Open lets everyone in while the list is empty. Set it before use, and only where the operator asked for it.
 	Open bool
 
-	mu      sync.RWMutex
+	turned *recall    // who was turned away at the door
+	knocks chan knock // those of them that nobody has said yet
+
+	mu      sync.RWMutex // guards what follows
 	ids     map[peer.ID]struct{}
 	changed chan struct{} // closed and replaced by Set
 }
 
 // NewMembers returns a list of ids.
 func NewMembers(ids ...peer.ID) *Members {
-	m := &Members{changed: make(chan struct{})}
-	m.ids = setOf(ids)
-	return m
+	return &Members{
+		turned: newRecall(maxRecalled), knocks: make(chan knock, maxRecalled),
+		ids: setOf(ids), changed: make(chan struct{}),
+	}
 }
 
 // Set replaces the list. Whoever watches Changed disconnects the peers that it dropped.

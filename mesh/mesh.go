@@ -42,6 +42,7 @@ func New(h host.Host, cfg Config, store Store, ledger FS, stats *Stats, log zero
 		exchange: NewExchange(h, Hello{cfg.Role, cfg.Cluster, cfg.Run}, store, cfg.Exchange, stats, log),
 		dialer:   newDialer(h, &cfg, log),
 	}
+	m.dialer.strange = m.exchange.strange
 	known := &records{h, cfg.Members, m.dialer.fresh}
 	m.heads = newHeadSync(h, cfg.Run, k, known, log)
 	m.watcher = &watcher{h, cfg.Members, m.heads, known, m.dialer, log}
@@ -66,6 +67,7 @@ func (m *Mesh) Run(ctx context.Context) error {
 		m.dialer.run,
 		m.watcher.watchPeers,
 		m.watcher.watchMembers,
+		m.watcher.watchDoor,
 		func(ctx context.Context) error { return m.watcher.watchGossip(ctx, g.topic.ListPeers) },
 	} {
 		group.Go(func() error { return part(ctx) })

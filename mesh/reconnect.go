@@ -28,10 +28,12 @@ type dialer struct {
 	slots    chan struct{}
 	wake     chan struct{} // holds a token when someone should be dialled at once
 	work     sync.WaitGroup
+	strange  func(peer.ID) bool // tells whether nothing was heard of a peer yet
 
 	mu        sync.Mutex // guards what follows
 	bootstrap []peer.AddrInfo
 	backoff   *backoff
+	outages   *outages
 }
 
 func newDialer(h host.Host, cfg *Config, log zerolog.Logger) *dialer {
@@ -41,6 +43,7 @@ func newDialer(h host.Host, cfg *Config, log zerolog.Logger) *dialer {
 		wake:      make(chan struct{}, 1),
 		bootstrap: cfg.Bootstrap,
 		backoff:   newBackoff(jitter),
+		outages:   newOutages(),
 	}
 }
 
@@ -127,6 +130,7 @@ func (d *dialer) missing(now time.Time) []peer.AddrInfo {
 		consider(peer.AddrInfo{ID: p})
 	}
 	d.backoff.prune(away, now)
+	d.outages.prune(away, d.connected)
 	return due
 }
 
@@ -135,16 +139,21 @@ func (d *dialer) connected(p peer.ID) bool {
 }
 
 func (d *dialer) dial(ctx context.Context, info peer.AddrInfo) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	limited, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	d.host.Peerstore().AddAddrs(info.ID, info.Addrs, peerstore.TempAddrTTL)
 	clearBackoff(d.host, info.ID)
-	err := d.host.Connect(ctx, peer.AddrInfo{ID: info.ID})
+	err := d.host.Connect(limited, peer.AddrInfo{ID: info.ID})
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.backoff.ended(info.ID, time.Now())
-	if err != nil {
+	d.mu.Unlock()
+	switch {
+	case ctx.Err() != nil || d.connected(info.ID):
+	case err == nil:
+		d.cutOff(info.ID)
+	default:
 		d.log.Debug().Err(err).Stringer("peer", info.ID).Msg("not reached")
+		d.failed(info.ID, diagnose(err, len(info.Addrs) > 0))
 	}
 }
 

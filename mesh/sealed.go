@@ -90,7 +90,7 @@ func unseal(domain string, raw []byte, limit int, listed func(peer.ID) bool) ([]
 		return nil, "", fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if !listed(signer) {
-		return nil, signer, fmt.Errorf("%w: signed by %s, who is no publisher of this run", errForged, signer)
+		return nil, signer, fmt.Errorf("%w: signed by %s, who is no publisher of this run; if that is your trainer, put its ID under publishers", errForged, signer)
 	}
 	b := &body{domain: domain}
 	if !bytes.Equal(e.PayloadType, b.Codec()) {
@@ -102,15 +102,16 @@ func unseal(domain string, raw []byte, limit int, listed func(peer.ID) bool) ([]
 	return b.bytes, signer, nil
 }
 
-// openHead checks and reads a signed head. It does not look at the run or at versions; book does.
+// openHead checks and reads a signed head. It does not look at the run or at versions; book does. With an error comes
+// the claimed signer, as far as it could be read.
 func openHead(raw []byte, listed func(peer.ID) bool) (sealed[Head], error) {
 	b, signer, err := unseal(headDomain, raw, maxHead, listed)
 	if err != nil {
-		return sealed[Head]{}, fmt.Errorf("head: %w", err)
+		return sealed[Head]{Signer: signer}, fmt.Errorf("head: %w", err)
 	}
 	h, err := DecodeHead(b)
 	if err != nil {
-		return sealed[Head]{}, fmt.Errorf("%w: %w", errUnreadable, err)
+		return sealed[Head]{Signer: signer}, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return sealed[Head]{h, signer, raw}, nil
 }
@@ -119,11 +120,11 @@ func openHead(raw []byte, listed func(peer.ID) bool) (sealed[Head], error) {
 func openCatalogue(raw []byte, listed func(peer.ID) bool) (sealed[Catalogue], error) {
 	b, signer, err := unseal(catalogueDomain, raw, maxCatalogue, listed)
 	if err != nil {
-		return sealed[Catalogue]{}, fmt.Errorf("catalogue: %w", err)
+		return sealed[Catalogue]{Signer: signer}, fmt.Errorf("catalogue: %w", err)
 	}
 	c, err := DecodeCatalogue(b)
 	if err != nil {
-		return sealed[Catalogue]{}, fmt.Errorf("%w: %w", errUnreadable, err)
+		return sealed[Catalogue]{Signer: signer}, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return sealed[Catalogue]{c, signer, raw}, nil
 }

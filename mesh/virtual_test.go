@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,8 @@ type virtualNet struct {
 	gone map[[2]string]bool // pairs of addresses between which packets are lost; "" is any
 	next int
 	stop []func()
+	log  zerolog.Logger // of nodes that join from now on; silent unless set
+	run  string         // likewise; testRun unless set
 }
 
 func newVirtualNet(latency time.Duration) *virtualNet {
@@ -73,6 +76,14 @@ func (n *virtualNet) cut(from, to string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.gone[[2]string{from, to}], n.gone[[2]string{to, from}] = true, true
+}
+
+// mend takes a cut back.
+func (n *virtualNet) mend(from, to string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.gone, [2]string{from, to})
+	delete(n.gone, [2]string{to, from})
 }
 
 func (n *virtualNet) lost(from, to string) bool {
@@ -193,9 +204,9 @@ func (n *virtualNet) join(t *testing.T, tm *team, i int, disk *diskStub, bootstr
 	nd := &node{key: tm.keys[i], stats: new(Stats), disk: disk}
 	nd.host, nd.ip = n.host(t, nd.key, tm.members, nd.stats)
 	m, err := New(nd.host, Config{
-		Run: testRun, Role: RoleRollout, Publishers: []peer.ID{idOf(tm.publisher)},
+		Run: cmp.Or(n.run, testRun), Role: RoleRollout, Publishers: []peer.ID{idOf(tm.publisher)},
 		Members: tm.members, Bootstrap: bootstrap,
-	}, NewMemoryStore(), disk, nd.stats, testLog)
+	}, NewMemoryStore(), disk, nd.stats, n.log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,5 +337,3 @@ func (d *diskStub) crash() *diskStub {
 	}
 	return after
 }
-
-var testLog = zerolog.Nop()
