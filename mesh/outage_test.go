@@ -28,13 +28,11 @@ func TestOutagesAreSaidOnce(t *testing.T) {
 		{1401, "", true},
 	} {
 		now := time.Unix(int64(s.second), 0)
-		got := false
+		step := func() bool { return o.failed("p", s.reason, now) }
 		if s.reason == "" {
-			got = o.over("p")
-		} else {
-			got = o.failed("p", s.reason, now)
+			step = func() bool { return o.over("p") }
 		}
-		if got != s.say {
+		if got := step(); got != s.say {
 			t.Errorf("second %d, %q: said %v", s.second, s.reason, got)
 		}
 	}
