@@ -261,9 +261,12 @@ func TestAnotherPublisherIsNotFollowed(t *testing.T) {
 	trainer := startNode(t, trainerCfg)
 	_, stranger := newConfig(t, mesh.RoleTrainer, "")
 	rollout := startNode(t, followerOf(t, trainer, stranger, steps[0]))
-	rollout.waitFor(t, "a refusal", func(s api.Status) bool { return s.Counters["heads_forged"] > 0 })
-	if s := rollout.Status(t.Context()); s.Latest != nil {
+	s := rollout.waitFor(t, "a refusal", func(s api.Status) bool { return s.Counters["heads_forged"] > 0 && len(s.Problems) > 0 })
+	if s.Latest != nil {
 		t.Errorf("follows %+v", s.Latest)
+	}
+	if all := strings.Join(s.Problems, "\n"); !strings.Contains(all, "publishers") {
+		t.Errorf("status does not tell what to do: %q", all)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/sparsecast/sparsecast/mesh"
 	"github.com/sparsecast/sparsecast/node/api"
 )
 
@@ -41,8 +42,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		ms := float64(s.Served.ReadyAt - s.Served.PublishedAt)
 		ch <- prometheus.MustNewConstMetric(descReady, prometheus.GaugeValue, ms/1000)
 	}
+	help := mesh.StatsHelp()
 	for name, v := range s.Counters {
-		desc := prometheus.NewDesc("sparsecast_"+name+"_total", "See the documentation of mesh.Stats.", nil, nil)
+		desc := prometheus.NewDesc("sparsecast_"+name+"_total", help[name], nil, nil)
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(v))
 	}
 }

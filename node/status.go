@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/sparsecast/sparsecast/mesh"
 	"github.com/sparsecast/sparsecast/node/api"
 )
 
@@ -20,6 +21,9 @@ func (n *Node) Status(context.Context) api.Status {
 			ID: p.ID.String(), Role: string(p.Role), Cluster: p.Cluster, Addr: p.Addr,
 			RTT: float64(p.RTT.Microseconds()) / 1000, Sent: p.SentBytes, Received: p.ReceivedBytes,
 		})
+	}
+	for _, p := range n.mesh.Problems() {
+		s.Problems = append(s.Problems, problemText(p))
 	}
 	for role, n := range n.mesh.PeerSent() {
 		s.SentBytes[string(role)] = n
@@ -38,4 +42,11 @@ func (n *Node) addrs() []string {
 		list[i] = a.String()
 	}
 	return list
+}
+
+func problemText(p mesh.Problem) string {
+	if p.Peer == "" {
+		return p.Text
+	}
+	return p.Peer.String() + ": " + p.Text
 }
