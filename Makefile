@@ -9,8 +9,8 @@ ARGS    ?=
 PKG     ?= ./...
 # FUZZTIME is how long each fuzz target runs.
 FUZZTIME ?= 5s
-# LINT runs by version, so that it never enters go.mod. The first run compiles it, which takes some minutes.
-LINT    ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# LINTER runs by version, so that it never enters go.mod. The first run compiles it, which takes some minutes.
+LINTER  ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 export CGO_ENABLED := 0
 
@@ -40,7 +40,7 @@ verify: ## check formatting, go.mod, vet, lint and shell scripts
 	@echo gofmt; unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "run gofmt -w on:" $$unformatted; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
-	$(LINT) run ./...
+	$(LINTER) run ./...
 	@if command -v shellcheck >/dev/null; then echo shellcheck; \
 	grep -rlE --exclude-dir=.git --exclude-dir=bin '^#!(/bin/|/usr/bin/env )(ba)?sh' . | xargs -r shellcheck; \
 	else echo "shellcheck is not installed: scripts stay unchecked"; fi
