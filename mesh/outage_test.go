@@ -68,3 +68,35 @@ func TestAPeerOutOfReachIsSaidOnceAndSoIsItsReturn(t *testing.T) {
 		lines.want(t, 1, "peer connected")
 	})
 }
+
+func TestAPeerThatIsNoLongerAMemberIsNotMissed(t *testing.T) {
+	virtually(t, func(t *testing.T, n *virtualNet) {
+		tm := newTeam(2)
+		other := n.join(t, tm, 1, nil)
+		n.cut(other.ip, "")
+		nd := n.join(t, tm, 0, nil, other.info())
+		time.Sleep(time.Minute)
+		tm.members.Set([]peer.ID{nd.id()})
+		time.Sleep(time.Minute)
+		nd.dialer.mu.Lock()
+		defer nd.dialer.mu.Unlock()
+		if len(nd.dialer.outages.peers) > 0 {
+			t.Errorf("still missed: %v", nd.dialer.outages.peers)
+		}
+	})
+}
+
+// A bootstrap peer that was banned here is dialled and hung up on: it is not its fault that nothing comes of it.
+func TestAPeerBannedHereIsNotSaidToBeOutOfReach(t *testing.T) {
+	virtually(t, func(t *testing.T, n *virtualNet) {
+		tm, lines := newTeam(2), new(logLines)
+		other := n.join(t, tm, 1, nil)
+		n.log = lines.logger()
+		nd := n.join(t, tm, 0, nil, other.info())
+		time.Sleep(5 * time.Second)
+		nd.exchange.offend(nd.exchange.link(other.id()), errMalformed)
+		time.Sleep(2 * time.Minute)
+		lines.want(t, 1, "peer cut off")
+		lines.want(t, 0, "peer not reached")
+	})
+}

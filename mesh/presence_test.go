@@ -26,6 +26,8 @@ func TestPeersComingAndGoingAreSaid(t *testing.T) {
 		conns[0].Close()
 		time.Sleep(time.Second)
 		lines.want(t, 0, "peer lost")
+		a.exchange.link(b.id()).in.Reset() // b opens another control stream, and says hello again
+		time.Sleep(time.Second)
 		b.stop()
 		b.host.Close()
 		time.Sleep(time.Second)

@@ -22,7 +22,7 @@ func (k *keeper) note(v verdict, r refusal) {
 		k.stats.HeadsStale.Add(1)
 	case conflicting:
 		k.stats.HeadsConflicting.Add(1)
-		k.say(topic{r.signer, ""}, r) // once a version, which the text names
+		k.say(topic{r.signer, r.why.Error()}, r) // once a version, which the text names
 	case early:
 		k.stats.HeadsEarly.Add(1)
 		k.say(topic{r.signer, v.String()}, r)

@@ -20,6 +20,7 @@ func TestRefusedRecordsAreSaidOnceAndCountedEach(t *testing.T) {
 				mustSeal(t, testHead(now(4)), 1).Raw,          // by the same one
 				mustSeal(t, testHead(now(3)), 2).Raw,          // by another one
 				mustSeal(t, with(testHead(now(2)), 1), 0).Raw, // a second root
+				mustSeal(t, testHead(now(5)), 0).Raw,          // of the epoch that this has frozen
 				mustSeal(t, testHead(Version{now(0).Epoch + 2*3600_000, 1}), 0).Raw,
 				[]byte("noise"), []byte("more noise"),
 			} {
@@ -36,16 +37,17 @@ func TestRefusedRecordsAreSaidOnceAndCountedEach(t *testing.T) {
 			lines.want(t, times, "head refused", idOf(testKey(1)).String(), "put its ID under publishers")
 			lines.want(t, times, "head refused", idOf(testKey(2)).String(), "put its ID under publishers")
 			lines.want(t, times, "head refused", "was signed before")
+			lines.want(t, times, "head refused", "frozen")
 			lines.want(t, times, "head refused", "ahead of the clock")
 			lines.want(t, times, "head refused", "unreadable")
-			lines.want(t, 5*times, "head refused")
+			lines.want(t, 6*times, "head refused")
 		}
 		said(1)
-		if f, c, e, m := stats.HeadsForged.Load(), stats.HeadsConflicting.Load(), stats.HeadsEarly.Load(), stats.MessagesMalformed.Load(); f != 9 || c != 3 || e != 3 || m != 6 {
+		if f, c, e, m := stats.HeadsForged.Load(), stats.HeadsConflicting.Load(), stats.HeadsEarly.Load(), stats.MessagesMalformed.Load(); f != 9 || c != 6 || e != 3 || m != 6 {
 			t.Errorf("counted %d forged, %d conflicting, %d early, %d malformed", f, c, e, m)
 		}
-		if got := len(k.refused.recent(time.Now())); got != 5 {
-			t.Errorf("%d refusals are remembered, want 5", got)
+		if got := len(k.refused.recent(time.Now())); got != 6 {
+			t.Errorf("%d refusals are remembered, want 6", got)
 		}
 		time.Sleep(recallFor)
 		refused()

@@ -48,8 +48,7 @@ func superseded(c network.Conn, others []network.Conn) []network.Conn {
 // watchPeers greets peers as they come and clears up after them, until ctx ends.
 func (w *watcher) watchPeers(ctx context.Context) error {
 	sub, err := w.host.EventBus().Subscribe([]any{
-		new(libp2pevent.EvtPeerIdentificationCompleted), new(libp2pevent.EvtPeerIdentificationFailed),
-		new(libp2pevent.EvtPeerProtocolsUpdated), new(libp2pevent.EvtPeerConnectednessChanged),
+		new(libp2pevent.EvtPeerIdentificationCompleted), new(libp2pevent.EvtPeerProtocolsUpdated), new(libp2pevent.EvtPeerConnectednessChanged),
 	}, eventbus.BufSize(256))
 	if err != nil {
 		return fmt.Errorf("mesh: watch peers: %w", err)
@@ -78,8 +77,6 @@ func (w *watcher) handle(e any) {
 		w.records.met(e.SignedPeerRecord)
 		w.dialer.reached(e.Peer)
 		w.greet(e.Peer)
-	case libp2pevent.EvtPeerIdentificationFailed:
-		w.dialer.cutOff(e.Peer)
 	case libp2pevent.EvtPeerProtocolsUpdated:
 		w.heads.request(e.Peer) // it may just have joined the run
 	case libp2pevent.EvtPeerConnectednessChanged:
