@@ -52,6 +52,9 @@ func (r *rollout) superseded(path []mesh.Edge) bool {
 }
 
 func (r *rollout) fetchPath(ctx context.Context, head mesh.Head, path []mesh.Edge, manifests []*delta.Manifest) error {
+	if err := r.keepSchema(path[0].Base); err != nil {
+		return err
+	}
 	progress := api.Progress{}
 	for i, e := range path {
 		m, err := r.library.manifest(ctx, e)
@@ -81,4 +84,14 @@ func (r *rollout) fetchPath(ctx context.Context, head mesh.Head, path []mesh.Edg
 		before.Bytes += m.Coded
 	}
 	return nil
+}
+
+// keepSchema puts the schema of a held state into the store, where the deltas that start from it are going to need it.
+func (r *rollout) keepSchema(root delta.Root) error {
+	_, c, err := r.slots.open(root)
+	if err != nil || c == nil {
+		return err
+	}
+	defer c.Close()
+	return r.library.keepSchema(c.Schema())
 }

@@ -60,6 +60,14 @@ func (l library) schema(ctx context.Context, id cid.Cid) (*delta.Schema, error) 
 	return delta.DecodeSchema(b)
 }
 
+// keepSchema puts s into the store.
+func (l library) keepSchema(s *delta.Schema) error {
+	if err := l.store.Put(s.ID(), s.Encode()); err != nil {
+		return fmt.Errorf("keep schema: %w", err)
+	}
+	return nil
+}
+
 // chunks returns a getter of the chunks of m, all of which are in the store.
 func (l library) chunks(m *delta.Manifest) func(i int) ([]byte, error) {
 	return func(i int) ([]byte, error) { return l.store.Get(m.Chunks[i]) }

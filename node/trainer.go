@@ -95,7 +95,7 @@ func (t *trainer) publishBase(ctx context.Context) error {
 		return fmt.Errorf("base checkpoint: %w", err)
 	}
 	defer c.Close()
-	if err := t.keepSchema(c.Schema()); err != nil {
+	if err := t.library.keepSchema(c.Schema()); err != nil {
 		return err
 	}
 	head := mesh.Head{
@@ -103,13 +103,6 @@ func (t *trainer) publishBase(ctx context.Context) error {
 		Created: time.Now().UnixMilli(),
 	}
 	return t.announce(ctx, head, nil, nil)
-}
-
-func (t *trainer) keepSchema(s *delta.Schema) error {
-	if err := t.library.store.Put(s.ID(), s.Encode()); err != nil {
-		return fmt.Errorf("keep schema: %w", err)
-	}
-	return nil
 }
 
 // publish makes the checkpoint at r.Path the newest version.
@@ -247,7 +240,7 @@ func (t *trainer) writeEdge(ctx context.Context, old delta.State, c *delta.Check
 
 // offer puts the manifest and the schema beside the chunks, so that the edge is whole.
 func (t *trainer) offer(m *delta.Manifest, schema *delta.Schema) (mesh.Edge, error) {
-	if err := t.keepSchema(schema); err != nil {
+	if err := t.library.keepSchema(schema); err != nil {
 		return mesh.Edge{}, err
 	}
 	b, err := m.Encode()
