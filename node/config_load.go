@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+	"github.com/sparsecast/sparsecast/node/files"
 )
 
 // ExampleConfig is a commented configuration of a rollout node.
@@ -22,13 +22,13 @@ import (
 //go:embed example.yaml
 var ExampleConfig string
 
-// maxConfigFile bounds the configuration and the peer lists beside it, in bytes.
-const maxConfigFile = 1 << 20
+// maxConfigFile bounds the configuration, in bytes.
+const maxConfigFile = 64 << 10
 
 // LoadConfig reads the configuration at path over the defaults, resolves it and validates it.
 // A mistake is a *ConfigError.
 func LoadConfig(path string) (*Config, error) {
-	b, err := readSmall(path)
+	b, err := readSmall(path, maxConfigFile)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
@@ -169,19 +169,19 @@ func describe(t reflect.Type) string {
 	return "text"
 }
 
-// readSmall reads a file that a user wrote by hand.
-func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// readSmall reads a file that a user wrote by hand, at most limit bytes.
+func readSmall(path string, limit int64) ([]byte, error) {
+	f, _, err := files.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxConfigFile+1))
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > maxConfigFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes, the most that is read", path, maxConfigFile)
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("%s: larger than %d bytes, the most that is read", path, limit)
 	}
 	return b, nil
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/multiformats/go-multiaddr"
 )
 
+// maxListFile bounds a list of peers and a key file, in bytes: some ten thousand lines.
+const maxListFile = 1 << 20
+
 // LoadBootstrap reads the peers to start from: one multiaddr with /p2p/ID a line, # begins a comment.
 // Addresses of one peer are gathered; peers keep the order of the file.
 func LoadBootstrap(path string) ([]peer.AddrInfo, error) {
@@ -64,7 +67,7 @@ func LoadPeers(path string) (map[peer.ID]string, error) {
 
 // eachLine calls use with the text and the comment of every line that holds text, and names the line that use refuses.
 func eachLine(path string, use func(text, comment string) error) error {
-	b, err := readSmall(path)
+	b, err := readSmall(path, maxListFile)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/sparsecast/sparsecast/delta"
+	"github.com/sparsecast/sparsecast/node/files"
 )
 
 type applyCmd struct {
@@ -26,6 +27,12 @@ error nothing is left behind. The base is never changed.
 
 // Run writes the new checkpoint.
 func (c applyCmd) Run(ctx context.Context) error {
+	if err := checkOut(c.Out); err != nil {
+		return err
+	}
+	if err := c.keepInputs(c.Delta, c.Base); err != nil {
+		return err
+	}
 	in, container, err := openDeltaFile(c.Delta)
 	if err != nil {
 		return err
@@ -34,7 +41,7 @@ func (c applyCmd) Run(ctx context.Context) error {
 	m := container.Manifest
 	var base delta.State
 	if !m.Base.IsZero() {
-		b, err := openBase(ctx, c.Base, m)
+		b, err := c.openBase(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -56,37 +63,49 @@ func (c applyCmd) Run(ctx context.Context) error {
 }
 
 // openBase opens the checkpoint that m starts from and makes sure that it is that one.
-func openBase(ctx context.Context, path string, m *delta.Manifest) (*delta.Checkpoint, error) {
-	if path == "-" {
+func (c applyCmd) openBase(ctx context.Context, m *delta.Manifest) (*delta.Checkpoint, error) {
+	if c.Base == "-" {
 		return nil, fmt.Errorf("this delta starts from a checkpoint with root %s: name it in place of -", m.Base)
 	}
-	b, err := delta.OpenCheckpoint(path)
+	b, err := delta.OpenCheckpoint(c.Base)
 	if err != nil {
 		return nil, err
 	}
-	root, err := delta.RootOf(ctx, b, nil)
-	if err == nil && root != m.Base {
-		err = fmt.Errorf("%s is not the base of this delta: its root is %s, the delta starts from %s", path, root, m.Base)
-	}
-	if err != nil {
+	if err = c.checkBase(ctx, b, m); err != nil {
 		b.Close()
 		return nil, err
 	}
 	return b, nil
 }
 
+func (c applyCmd) checkBase(ctx context.Context, b *delta.Checkpoint, m *delta.Manifest) error {
+	if err := c.keepInputs(filesOf(b, c.Base)...); err != nil {
+		return err
+	}
+	root, err := delta.RootOf(ctx, b, nil)
+	if err == nil && root != m.Base {
+		err = fmt.Errorf("%s is not the base of this delta: its root is %s, the delta starts from %s", c.Base, root, m.Base)
+	}
+	return err
+}
+
+// keepInputs makes sure that neither the output nor the draft beside it takes the place of an input.
+func (c applyCmd) keepInputs(inputs ...string) error {
+	if err := checkNotInput(c.Out, inputs...); err != nil {
+		return err
+	}
+	return checkNotInput(c.Out+".partial", inputs...)
+}
+
 func openDeltaFile(path string) (*os.File, *delta.Container, error) {
-	f, err := os.Open(path)
+	f, info, err := files.OpenRegular(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	info, err := f.Stat()
-	if err == nil {
-		var c *delta.Container
-		if c, err = delta.OpenContainer(f, info.Size()); err == nil {
-			return f, c, nil
-		}
+	c, err := delta.OpenContainer(f, info.Size())
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f.Close()
-	return nil, nil, fmt.Errorf("%s: %w", path, err)
+	return f, c, nil
 }

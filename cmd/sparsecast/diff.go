@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/ipfs/go-cid"
 	"github.com/sparsecast/sparsecast/delta"
@@ -29,6 +28,10 @@ how they are spread over files does not matter. Memory stays small whatever thei
 
 // Run writes the delta file.
 func (c diffCmd) Run(ctx context.Context) error {
+	if err := checkOut(c.Out); err != nil {
+		return err
+	}
+	var inputs []string
 	var old delta.State
 	if c.Old != "-" {
 		s, err := delta.OpenCheckpoint(c.Old)
@@ -37,12 +40,16 @@ func (c diffCmd) Run(ctx context.Context) error {
 		}
 		defer s.Close()
 		old = s
+		inputs = append(inputs, filesOf(s, c.Old)...)
 	}
 	target, err := delta.OpenCheckpoint(c.New)
 	if err != nil {
 		return err
 	}
 	defer target.Close()
+	if err := checkNotInput(c.Out, append(inputs, filesOf(target, c.New)...)...); err != nil {
+		return err
+	}
 	if old != nil && !old.Schema().ID().Equals(target.Schema().ID()) {
 		return fmt.Errorf("%s and %s differ in tensor names, dtypes or shapes: write a full copy instead: sparsecast diff - %s -o %s",
 			c.Old, c.New, c.New, c.Out)
@@ -56,7 +63,7 @@ func (c diffCmd) Run(ctx context.Context) error {
 
 // writeDeltaFile builds the file beside its name and renames it when it is whole.
 func writeDeltaFile(ctx context.Context, path string, old, target delta.State) (m *delta.Manifest, err error) {
-	spool, err := tempFile(path)
+	spool, err := tempFile(path, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +75,7 @@ func writeDeltaFile(ctx context.Context, path string, old, target delta.State) (
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	out, err := tempFile(path)
+	out, err := tempFile(path, 0o666) // as a checkpoint has it
 	if err != nil {
 		return nil, err
 	}
@@ -80,14 +87,4 @@ func writeDeltaFile(ctx context.Context, path string, old, target delta.State) (
 		return nil, err
 	}
 	return m, os.Rename(out.Name(), path)
-}
-
-func tempFile(beside string) (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(beside), "."+filepath.Base(beside)+".*")
-}
-
-// discard closes a temporary file and removes its name, which is gone already if the file was renamed.
-func discard(f *os.File) {
-	f.Close()
-	os.Remove(f.Name())
 }

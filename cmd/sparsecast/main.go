@@ -42,10 +42,16 @@ const about = `sparsecast keeps rollout workers' weights equal to their trainer'
   await them:     sparsecast pull                  (at a rollout; prints the directory to load)`
 
 func main() {
+	os.Exit(untilSignal(func(ctx context.Context) int { return run(ctx, os.Args[1:]) }))
+}
+
+// untilSignal calls do with a context that SIGINT or SIGTERM ends. A second signal ends the process at once, in case
+// that something does not heed the first.
+func untilSignal(do func(context.Context) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return do(ctx)
 }
 
 // run parses args, does what they ask for and returns the exit code.

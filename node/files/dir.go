@@ -52,17 +52,13 @@ func (d *Dir) ReadFile(name string) ([]byte, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(d.Path(name))
+	f, info, err := OpenRegular(d.Path(name))
 	if err != nil {
 		return nil, explain(err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > MaxFile {
-		return nil, fmt.Errorf("read %s: want a regular file of at most %d bytes, got %s of %d bytes", f.Name(), MaxFile, info.Mode(), info.Size())
+	if info.Size() > MaxFile {
+		return nil, fmt.Errorf("read %s: %d bytes, at most %d", f.Name(), info.Size(), MaxFile)
 	}
 	data := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, data); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -30,7 +31,7 @@ func (d *Dir) Sync(names ...string) error {
 }
 
 func (d *Dir) syncFile(name string) error {
-	f, err := os.Open(d.Path(name))
+	f, err := os.OpenFile(d.Path(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe fails below rather than wait here
 	if err != nil {
 		return fmt.Errorf("sync: %w", explain(err))
 	}
