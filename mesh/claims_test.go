@@ -141,3 +141,42 @@ func TestRelaysGoFirst(t *testing.T) {
 		t.Errorf("a relay beside another asks for %d chunks of %d", n, len(chunks))
 	}
 }
+
+// Only what a peer never told before, and what is missing here, is a sign that it gets on.
+func TestOldNewsDelayNoTakeover(t *testing.T) {
+	for name, news := range map[string]func(p *picker, now time.Time){
+		"nothing, one": func(p *picker, now time.Time) {
+			one := newBitmap(32)
+			one.set(0)
+			p.haves(now, "q", newBitmap(32))
+			p.haves(now, "q", one)
+		},
+		"connecting anew": func(p *picker, now time.Time) {
+			p.leave(now, "q")
+			p.join(now, "q", RoleRollout, "a")
+			p.haves(now, "q", newBitmap(32))
+			p.claim(now, "q", true)
+		},
+		"what is here": func(p *picker, now time.Time) {
+			for i := range 32 {
+				if p.at[i] < 0 && !p.find("q").told.has(i) {
+					p.gained(now, "q", i)
+					return
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.UnixMilli(1_700_000_000_000)
+			p := claimants(32, now, "p", "q")["p"]
+			for range 4 {
+				drain(p, now)
+				now = now.Add(testPicking.takeover * 7 / 10)
+				news(p, now)
+			}
+			if drain(p, now); !p.done() {
+				t.Errorf("%d chunks are left to one that has told nothing new", len(p.missing))
+			}
+		})
+	}
+}

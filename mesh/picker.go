@@ -28,13 +28,14 @@ type picker struct {
 	cluster string
 	seed    uint64 // of this node, for rendezvous order
 	start   time.Time
-	turned  time.Time // when a holder was last lost
+	turned  time.Time // when a holder that had delivered was last lost
 	rng     *rand.Rand
 	seeds   []uint64 // of each chunk, for rendezvous order
 	missing []int    // chunks not here, shuffled once, so that ties in rarity fall differently on every node
 	at      []int    // where a chunk is in missing, -1 when here
 	asked   [][]flight
 	peers   []*source // by ID
+	met     map[peer.ID]*acquaintance
 }
 
 // flight is one copy of a chunk under way.
@@ -57,6 +58,7 @@ func newPicker(cfg pickConfig, self peer.ID, cluster string, chunks []cid.Cid, n
 	p := &picker{
 		cfg: cfg, cluster: cluster, seed: xxh3.HashString(string(self)), start: now, rng: rand.New(rand.NewPCG(seed, seed)),
 		seeds: make([]uint64, len(chunks)), at: make([]int, len(chunks)), asked: make([][]flight, len(chunks)),
+		met: make(map[peer.ID]*acquaintance),
 	}
 	p.missing = p.rng.Perm(len(chunks))
 	for place, c := range p.missing {
@@ -139,7 +141,7 @@ func (p *picker) backOff(now time.Time, s *source) {
 	}
 	s.strikes = min(s.strikes+1, 4)
 	s.down = now.Add(time.Second << (s.strikes - 1))
-	p.turned = now
+	p.lose(now, s)
 }
 
 // expire takes its requests from a peer that has been silent for too long.

@@ -216,7 +216,7 @@ func TestPickerSparesTrainerAndFarPeers(t *testing.T) {
 }
 
 func TestWindowGrowsAndShrinks(t *testing.T) {
-	s := source{window: 4}
+	s := source{acquaintance: new(acquaintance), window: 4}
 	for range 4 {
 		s.delivered(time.Millisecond, 16)
 	}

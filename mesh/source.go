@@ -17,30 +17,25 @@ const (
 
 // source is what a picker knows of one peer.
 type source struct {
+	*acquaintance
 	id      peer.ID
 	role    Role
 	cluster string
 	seed    uint64 // for rendezvous order
-	joined  time.Time
-	known   bool // it has told what it holds
+	known   bool   // it has told what it holds
 	has     bitmap
 	claims  bool // it is fetching the same manifest
-	claimed bool // it was once: claiming again is no news
 
-	news   time.Time // when it last told of a chunk it had gained
-	lapsed bool      // it has been passed over as an owner, and has had no news since
-	heard  time.Time // when bytes of a chunk last came from it
-	got    time.Time // when the last of a chunk did
+	heard time.Time // when bytes of a chunk last came from it
+	got   time.Time // when the last of a chunk did
 
 	window int
 	run    int // deliveries since the window last changed
 	out    map[int]time.Time
 	pace   time.Duration // smoothed time from request to chunk
 
-	busy    int // busy answers in a row
-	strikes int // failures in a row
-	paused  time.Time
-	down    time.Time // not a holder until then
+	busy   int // busy answers in a row
+	paused time.Time
 }
 
 // join notes that a peer of this run is connected.
@@ -50,24 +45,37 @@ func (p *picker) join(now time.Time, id peer.ID, role Role, cluster string) {
 		return
 	}
 	p.peers = slices.Insert(p.peers, at, &source{
-		id: id, role: role, cluster: cluster, seed: xxh3.HashString(string(id)), joined: now,
+		acquaintance: p.meet(now, id), id: id, role: role, cluster: cluster, seed: xxh3.HashString(string(id)),
 		has: newBitmap(len(p.at)), window: p.cfg.window, out: make(map[int]time.Time),
 	})
 }
 
 func bySourceID(s *source, id peer.ID) int { return strings.Compare(string(s.id), string(id)) }
 
-// leave forgets a peer; what was asked of it may be asked of others.
+// leave lets a peer go; what was asked of it may be asked of others. One that leaves with something owed is not
+// asked first thing when it comes back.
 func (p *picker) leave(now time.Time, id peer.ID) {
 	at, ok := slices.BinarySearchFunc(p.peers, id, bySourceID)
 	if !ok {
 		return
 	}
-	for _, i := range p.peers[at].chunks() {
+	s := p.peers[at]
+	if len(s.out) > 0 {
+		p.backOff(now, s)
+	}
+	for _, i := range s.chunks() {
 		p.release(id, i)
 	}
 	p.peers = slices.Delete(p.peers, at, at+1)
-	p.turned = now
+	p.lose(now, s)
+}
+
+// lose notes that s can be asked no longer. It matters only if s was of use: then those who waited for it, too, may
+// take a moment to find another.
+func (p *picker) lose(now time.Time, s *source) {
+	if !s.got.IsZero() {
+		p.turned = now
+	}
 }
 
 func (p *picker) find(id peer.ID) *source {
@@ -84,22 +92,17 @@ func (p *picker) haves(now time.Time, id peer.ID, all bitmap) {
 		return
 	}
 	s.known = true
-	if all.count() > s.has.count() {
-		s.told(now)
-	}
+	p.heed(now, s.acquaintance, all)
 	copy(s.has, all)
 }
 
 // gained notes that a peer holds chunk i besides.
 func (p *picker) gained(now time.Time, id peer.ID, i int) {
-	if s := p.find(id); s != nil && !s.has.has(i) {
+	if s := p.find(id); s != nil {
 		s.has.set(i)
-		s.told(now)
+		p.heedOne(now, s.acquaintance, i)
 	}
 }
-
-// told notes that s had news.
-func (s *source) told(now time.Time) { s.news, s.lapsed = now, false }
 
 // claim notes whether a peer is fetching the same manifest.
 func (p *picker) claim(now time.Time, id peer.ID, fetching bool) {
@@ -110,7 +113,7 @@ func (p *picker) claim(now time.Time, id peer.ID, fetching bool) {
 	s.claims = fetching
 	if fetching && !s.claimed {
 		s.claimed = true
-		s.told(now)
+		s.hopeful(now)
 	}
 }
 
