@@ -16,6 +16,7 @@ const (
 	blockHedge   = time.Second            // silence after which the next peer is asked, too
 	blockFirst   = 250 * time.Millisecond // before all are asked again, at first
 	blockLongest = 2 * time.Second        // and at most
+	blockRound   = 5 * time.Second        // for answers once all were asked; then those that have it by now are found
 )
 
 // Block returns the block that id names: from the store, or from the first peer that has it, after which it is in
@@ -63,11 +64,13 @@ func (x *Exchange) nextMeeting() <-chan struct{} {
 }
 
 // askAll asks one peer after the other, and the next one, too, when one stays silent. It returns nil when the block
-// is in the store, and otherwise what the last one answered, or errAbsent.
+// is in the store, and otherwise what the last one answered, or errAbsent. Whoever then still owes an answer may give
+// it to the next round: asking again joins the request that is under way.
 func (x *Exchange) askAll(ctx context.Context, id cid.Cid, limit int) error {
 	peers := x.byDistance()
 	answers := make(chan error, len(peers)) // never blocks a lane
 	last := errAbsent
+	var end <-chan time.Time
 	for open := 0; len(peers) > 0 || open > 0; {
 		var hedge <-chan time.Time
 		if len(peers) > 0 {
@@ -82,6 +85,9 @@ func (x *Exchange) askAll(ctx context.Context, id cid.Cid, limit int) error {
 			open++
 			hedge = time.After(blockHedge)
 		}
+		if len(peers) == 0 && end == nil {
+			end = time.After(blockRound)
+		}
 		select {
 		case err := <-answers:
 			if open--; err == nil || errors.Is(err, errStore) {
@@ -89,6 +95,8 @@ func (x *Exchange) askAll(ctx context.Context, id cid.Cid, limit int) error {
 			}
 			last = err
 		case <-hedge:
+		case <-end:
+			return last
 		case <-ctx.Done():
 			return ctx.Err()
 		}

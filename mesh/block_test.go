@@ -73,3 +73,31 @@ func TestBlockDoesNotWaitForSilentPeers(t *testing.T) {
 		}
 	})
 }
+
+// A peer that trickles its answer must not keep others from being asked again once they have the block.
+func TestBlockDoesNotWaitForTricklers(t *testing.T) {
+	p := newPayload(t, 4, 1)
+	withHostile(t, p, func(t *testing.T, source, fetcher *testNode, enemy host.Host) {
+		if err := source.store.Delete(p.id); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		raw := newRawPeer(t, enemy, fetcher.host, p, func(s network.Stream, id uint64, _ int) {
+			s.Write(encodeHeading(id, statusOK, delta.MaxBlock))
+			for ctx.Err() == nil {
+				s.Write([]byte{0})
+				pause(ctx, time.Second)
+			}
+		})
+		raw.open(controlProtocol).Write(frames(t, rolloutHello))
+		time.Sleep(time.Second)
+		const late = 2500 * time.Millisecond // after the source said that it has none
+		time.AfterFunc(late, func() { p.fill(t, source.store, 0, 0) })
+		limited, stop := context.WithTimeout(t.Context(), late+blockRound+blockLongest)
+		defer stop()
+		if got, err := fetcher.Block(limited, p.id, delta.MaxBlock); err != nil || !bytes.Equal(got, p.raw) {
+			t.Errorf("got %d bytes, %v", len(got), err)
+		}
+	})
+}
