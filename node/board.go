@@ -55,7 +55,11 @@ func (b *board) fail(err error) {
 func (b *board) serve(v api.VersionInfo, path string) {
 	b.update(func(b *board) {
 		b.state, b.problem, b.progress = api.StateReady, "", nil
+		again := b.served != nil && versionOf(*b.served) == versionOf(v)
 		b.served, b.path = &v, path
+		if again {
+			return
+		}
 		b.history = append(b.history, v)
 		if extra := len(b.history) - api.MaxHistory; extra > 0 {
 			b.history = slices.Delete(b.history, 0, extra)
@@ -101,12 +105,7 @@ func (b *board) waitFor(ctx context.Context, done func(*board) bool) error {
 func (b *board) pull(ctx context.Context, r api.PullRequest) (api.PullResult, error) {
 	var result api.PullResult
 	err := b.waitFor(ctx, func(b *board) bool {
-		switch {
-		case b.served == nil:
-			return false
-		case r.Number != nil && b.served.Number < *r.Number:
-			return false
-		case r.Number == nil && b.latest != nil && versionOf(*b.served).Compare(versionOf(*b.latest)) < 0:
+		if b.served == nil || versionOf(*b.served).Compare(b.asked(r)) < 0 {
 			return false
 		}
 		result = api.PullResult{Version: *b.served, Path: b.path}
@@ -116,6 +115,22 @@ func (b *board) pull(ctx context.Context, r api.PullRequest) (api.PullResult, er
 		return result, fmt.Errorf("%s is not ready here (%s): %w", wanted(r), b.news(), err)
 	}
 	return result, nil
+}
+
+// asked returns the least version that r is content with. A step of an older epoch is another state than the same step
+// of this one: trainers go back.
+func (b *board) asked(r api.PullRequest) mesh.Version {
+	var v mesh.Version
+	if b.latest != nil {
+		v = versionOf(*b.latest)
+	}
+	if r.Number != nil {
+		v.Number = *r.Number
+	}
+	if r.Epoch != nil {
+		v.Epoch = *r.Epoch
+	}
+	return v
 }
 
 func wanted(r api.PullRequest) string {

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/sparsecast/sparsecast/delta"
 	"github.com/sparsecast/sparsecast/mesh"
@@ -29,6 +30,7 @@ func (r *rollout) fetch(ctx context.Context, head mesh.Head, path []mesh.Edge) (
 			}
 			return manifests, err
 		case <-r.mesh.Updates():
+			r.hear()
 			if r.superseded(path) {
 				cancel(errReplan)
 			}
@@ -36,12 +38,20 @@ func (r *rollout) fetch(ctx context.Context, head mesh.Head, path []mesh.Edge) (
 	}
 }
 
-// superseded tells whether the newest version is reached on another path.
+// superseded tells whether the newest version is reached on another path, or an edge of this one is no longer on offer.
 func (r *rollout) superseded(path []mesh.Edge) bool {
 	head, catalogue, _, _ := r.mesh.Latest()
-	better, err := Plan(r.slots.held(), head.Root, offered(head, catalogue))
+	edges := offered(head, catalogue)
+	if current(head, catalogue) {
+		for _, e := range path {
+			if !slices.Contains(catalogue.Edges, e) {
+				return true
+			}
+		}
+	}
+	better, err := Plan(r.slots.held(), head.Root, edges)
 	if err != nil {
-		return false // the catalogue may lag behind its head
+		return false
 	}
 	for i, e := range path {
 		if i >= len(better) || better[i].Manifest != e.Manifest {
@@ -51,8 +61,16 @@ func (r *rollout) superseded(path []mesh.Edge) bool {
 	return false
 }
 
+// current tells whether the catalogue is not older than the head: the two arrive apart.
+func current(h mesh.Head, c mesh.Catalogue) bool {
+	if h.Edge.Manifest.Defined() {
+		return slices.Contains(c.Edges, h.Edge)
+	}
+	return c.Epoch >= h.Version.Epoch
+}
+
 func (r *rollout) fetchPath(ctx context.Context, head mesh.Head, path []mesh.Edge, manifests []*delta.Manifest) error {
-	if err := r.keepSchema(path[0].Base); err != nil {
+	if err := r.keepSchema(ctx, path[0].Base); err != nil {
 		return err
 	}
 	progress := api.Progress{}
@@ -87,8 +105,8 @@ func (r *rollout) fetchPath(ctx context.Context, head mesh.Head, path []mesh.Edg
 }
 
 // keepSchema puts the schema of a held state into the store, where the deltas that start from it are going to need it.
-func (r *rollout) keepSchema(root delta.Root) error {
-	_, c, err := r.slots.open(root)
+func (r *rollout) keepSchema(ctx context.Context, root delta.Root) error {
+	_, c, err := r.slots.open(ctx, root)
 	if err != nil || c == nil {
 		return err
 	}

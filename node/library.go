@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ipfs/go-cid"
 	"github.com/sparsecast/sparsecast/delta"
@@ -58,6 +59,26 @@ func (l library) schema(ctx context.Context, id cid.Cid) (*delta.Schema, error) 
 		return nil, fmt.Errorf("schema %s: %w", id, err)
 	}
 	return delta.DecodeSchema(b)
+}
+
+// whole returns those edges of which every block is in the store, and whether that is all of them. A block that has
+// rotted is gone, and an edge that cannot be delivered must not be on offer.
+func (l library) whole(edges []mesh.Edge) ([]mesh.Edge, bool) {
+	kept := make([]mesh.Edge, 0, len(edges))
+	for _, e := range edges {
+		if l.has(e) {
+			kept = append(kept, e)
+		}
+	}
+	return kept, len(kept) == len(edges)
+}
+
+func (l library) has(e mesh.Edge) bool {
+	manifests, err := l.stored([]mesh.Edge{e})
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(manifests[0].Chunks, func(c cid.Cid) bool { return !l.store.Has(c) })
 }
 
 // keepSchema puts s into the store.

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -25,7 +24,7 @@ func (s *slots) mark(slot string, root delta.Root, c *delta.Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	b, err := json.Marshal(marker{Root: root, Boot: bootID(), Files: stamp})
+	b, err := marshalChecked(marker{Root: root, Boot: bootID(), Files: stamp})
 	if err != nil {
 		return err
 	}
@@ -40,7 +39,7 @@ func (s *slots) believe(slot string, c *delta.Checkpoint) (delta.Root, bool) {
 		return delta.Root{}, false
 	}
 	var m marker
-	if err := json.Unmarshal(b, &m); err != nil {
+	if err := unmarshalChecked(b, &m); err != nil {
 		return delta.Root{}, false
 	}
 	stamp, err := fileStamp(c.Files())

@@ -50,7 +50,7 @@ func (r *rollout) run(ctx context.Context) error {
 		}
 		retry := (<-chan time.Time)(nil)
 		if err != nil {
-			r.log.Error().Err(err).Dur("retry_in", pause).Msg("update failed, the served version stays")
+			r.log.Error().Err(err).Stringer("retry_in", pause).Msg("update failed, the served version stays")
 			r.board.fail(err)
 			retry = time.After(pause)
 			pause = min(2*pause, longPause)
@@ -71,11 +71,11 @@ func (r *rollout) resume() error {
 	r.board.setState(api.StateWaiting)
 	v, ok, err := loadServed(r.dir)
 	if err != nil {
-		return err
+		r.log.Warn().Err(err).Msg("what was served is not known, finding out from the slots")
 	}
-	if ok {
+	if ok && r.plausible(v) {
 		if sl, ok := r.slots.find(v.Root); ok {
-			return r.switchTo(sl, v)
+			return r.show(sl, v)
 		}
 		r.log.Warn().Uint64("number", v.Number).Msg("the served version is no longer in a slot, fetching anew")
 	}
@@ -85,6 +85,17 @@ func (r *rollout) resume() error {
 	return r.slots.point(r.slots.base)
 }
 
+// plausible tells whether v can have been served: nothing newer than the newest head, which was durable before, and the
+// same root under the same version.
+func (r *rollout) plausible(v api.VersionInfo) bool {
+	head, _, _, ok := r.mesh.Latest()
+	if !ok {
+		return false
+	}
+	c := versionOf(v).Compare(head.Version)
+	return c < 0 || c == 0 && v.Root == head.Root
+}
+
 // follow brings this node to the newest version it knows, and returns when it is there.
 func (r *rollout) follow(ctx context.Context) error {
 	for {
@@ -92,17 +103,24 @@ func (r *rollout) follow(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		r.board.update(func(b *board) { v := versionInfo(head, nil); b.latest = &v })
+		r.hear()
 		if !r.served.Root.IsZero() && head.Version.Compare(versionOf(r.served)) <= 0 {
 			r.board.setState(api.StateReady)
 			r.tidy(offered(head, catalogue))
 			return nil
 		}
 		err := r.update(ctx, head, offered(head, catalogue))
-		if err != nil && !errors.Is(err, errReplan) {
+		if err != nil && !errors.Is(err, errReplan) && !errors.Is(err, errSlotLost) {
 			return fmt.Errorf("version %s: %w", head.Version, err)
 		}
 	}
+}
+
+// hear notes the newest version for the status.
+func (r *rollout) hear() {
+	head, _, _, _ := r.mesh.Latest()
+	v := versionInfo(head, nil)
+	r.board.update(func(b *board) { b.latest = &v })
 }
 
 // update takes the steps from a state that is held to the one that head names.
@@ -118,14 +136,14 @@ func (r *rollout) update(ctx context.Context, head mesh.Head, edges []mesh.Edge)
 			return err
 		}
 		r.board.setState(api.StateApplying)
-		if err := bringUp(ctx, r.slots, r.library, r.served.Root, manifests); err != nil {
+		if err := bringUp(ctx, r.slots, r.library, manifests); err != nil {
 			return err
 		}
 		last = manifests[len(manifests)-1]
 	}
-	sl, ok := r.slots.find(head.Root)
-	if !ok {
-		return fmt.Errorf("state %s was brought up and is gone", head.Root.Short())
+	sl, err := r.ready(ctx, head.Root, len(path) > 0)
+	if err != nil {
+		return err
 	}
 	v := versionInfo(head, last)
 	v.ReadyAt = time.Now().UnixMilli()
@@ -135,6 +153,20 @@ func (r *rollout) update(ctx context.Context, head mesh.Head, edges []mesh.Edge)
 	r.log.Info().Uint64("number", v.Number).Str("root", v.Root.Short()).Uint64("changed", v.Changed).
 		Uint64("coded_bytes", v.Coded).Int64("ready_after_ms", v.ReadyAt-v.PublishedAt).Msg("version ready")
 	return nil
+}
+
+// ready returns the slot that holds root. One that was not written just now is read whole first: nobody has looked at
+// it since, and disks forget.
+func (r *rollout) ready(ctx context.Context, root delta.Root, fresh bool) (slot, error) {
+	sl, c, err := r.slots.open(ctx, root)
+	if err != nil {
+		return slot{}, err
+	}
+	c.Close()
+	if fresh || root == r.served.Root {
+		return sl, nil
+	}
+	return sl, r.slots.examine(ctx, sl)
 }
 
 // tidy removes the blocks of edges that are no longer on offer.
@@ -153,6 +185,14 @@ func (r *rollout) switchTo(sl slot, v api.VersionInfo) error {
 		return err
 	}
 	if err := saveServed(r.dir, v); err != nil {
+		return err
+	}
+	return r.show(sl, v)
+}
+
+// show serves what is served already, as after a restart; nothing is written that need not be.
+func (r *rollout) show(sl slot, v api.VersionInfo) error {
+	if err := r.slots.point(sl); err != nil {
 		return err
 	}
 	r.served = v

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +13,7 @@ import (
 const servedFile = "served.json"
 
 func saveServed(dir *files.Dir, v api.VersionInfo) error {
-	b, err := json.Marshal(v)
+	b, err := marshalChecked(v)
 	if err != nil {
 		return err
 	}
@@ -30,11 +29,11 @@ func loadServed(dir *files.Dir) (v api.VersionInfo, ok bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return v, false, nil
 	}
-	if err != nil {
-		return v, false, fmt.Errorf("read the served version: %w", err)
+	if err == nil {
+		err = unmarshalChecked(b, &v)
 	}
-	if err := json.Unmarshal(b, &v); err != nil {
-		return v, false, fmt.Errorf("%s is damaged (%w): remove it, the node finds its version again from its slots", dir.Path(servedFile), err)
+	if err != nil {
+		return api.VersionInfo{}, false, fmt.Errorf("%s: %w", dir.Path(servedFile), err)
 	}
 	return v, true, nil
 }

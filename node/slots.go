@@ -39,6 +39,7 @@ type slots struct {
 	mu   sync.Mutex
 	base slot    // without a root when no base is configured
 	own  [2]slot // as slotNames
+	busy string  // the slot that must be left alone: it is served, or holds the version published last
 }
 
 // openSlots finds out what the slots and the base hold; that may take a full read of each.
@@ -55,10 +56,17 @@ func openSlots(ctx context.Context, dir *files.Dir, basePath string, log zerolog
 	if basePath == "" {
 		return s, nil
 	}
-	if err := s.openBase(ctx, basePath); err != nil {
+	err := s.openBase(ctx, basePath)
+	if err == nil {
+		err = s.copySidecars()
+	}
+	if err != nil && len(s.held()) == 0 {
 		return nil, err
 	}
-	return s, s.copySidecars()
+	if err != nil {
+		log.Warn().Err(err).Msg("going on without the base, from what the slots hold")
+	}
+	return s, nil
 }
 
 func slotFile(name string) string { return "slots/" + name + "/" + weightsFile }
@@ -91,10 +99,21 @@ func (s *slots) identify(ctx context.Context, sl slot) (delta.Root, error) {
 	if err != nil {
 		return delta.Root{}, err
 	}
-	defer c.Close()
-	if root, ok := s.believe(sl.name, c); ok {
+	root, ok := s.believe(sl.name, c)
+	c.Close()
+	if ok {
 		return root, nil
 	}
+	return s.hash(ctx, sl)
+}
+
+// hash reads a slot whole, returns its root and marks it.
+func (s *slots) hash(ctx context.Context, sl slot) (delta.Root, error) {
+	c, err := delta.OpenCheckpoint(sl.path)
+	if err != nil {
+		return delta.Root{}, err
+	}
+	defer c.Close()
 	root, err := delta.RootOf(ctx, c, s.progress(sl, c.Schema().Bytes()))
 	if err == nil {
 		err = c.Changed()
@@ -102,7 +121,10 @@ func (s *slots) identify(ctx context.Context, sl slot) (delta.Root, error) {
 	if err != nil {
 		return delta.Root{}, err
 	}
-	return root, s.mark(sl.name, root, c)
+	if err := s.mark(sl.name, root, c); err != nil {
+		s.log.Warn().Err(err).Str("slot", sl.name).Msg("slot will be read again at the next start")
+	}
+	return root, nil
 }
 
 // progress returns a function that logs how far the reading of a slot is, at its begin and now and then.
@@ -142,14 +164,21 @@ func (s *slots) find(root delta.Root) (slot, bool) {
 	return slot{}, false
 }
 
-// idle returns the slot of our own that does not hold the served root.
-func (s *slots) idle(served delta.Root) slot {
+// idle returns the slot of our own that may be written.
+func (s *slots) idle() slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !served.IsZero() && s.own[0].root == served {
+	if s.own[0].name == s.busy {
 		return s.own[1]
 	}
 	return s.own[0]
+}
+
+// hold marks the one slot that must be left alone from now on.
+func (s *slots) hold(sl slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = sl.name
 }
 
 // begin empties a slot and begins a new state in it, which takes its place at commit. Keep is the root that the new
@@ -159,9 +188,6 @@ func (s *slots) begin(sl slot, schema *delta.Schema, keep delta.Root) (*delta.Dr
 		if err := s.empty(sl); err != nil {
 			return nil, err
 		}
-	}
-	if err := os.MkdirAll(sl.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("slot %s: %w", sl.name, err)
 	}
 	d, err := delta.CreateDraft(sl.path, schema)
 	if err != nil {
@@ -173,8 +199,15 @@ func (s *slots) begin(sl slot, schema *delta.Schema, keep delta.Root) (*delta.Dr
 // empty forgets a slot and frees its space. Whoever still has its file open reads on undisturbed.
 func (s *slots) empty(sl slot) error {
 	s.set(sl.name, delta.Root{})
-	if err := os.Remove(sl.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("slot %s: %w", sl.name, err)
+	clear := sl.path // whatever somebody put there
+	if info, err := os.Lstat(sl.dir); err == nil && !info.IsDir() {
+		clear = sl.dir
+	}
+	if err := os.RemoveAll(clear); err != nil {
+		return fmt.Errorf("empty slot %s: %w", sl.name, err)
+	}
+	if err := os.MkdirAll(sl.dir, 0o700); err != nil {
+		return fmt.Errorf("make slot %s: %w", sl.name, err)
 	}
 	return nil
 }
@@ -223,9 +256,13 @@ func (s *slots) unpoint() error { return s.dir.Remove("current") }
 
 // point lets the link current lead to a slot.
 func (s *slots) point(sl slot) error {
+	s.hold(sl)
 	target := sl.dir
 	if rel, err := filepath.Rel(s.dir.Path("."), sl.dir); err == nil && filepath.IsLocal(rel) {
 		target = rel // survives a move of the data directory
+	}
+	if now, err := os.Readlink(s.dir.Path("current")); err == nil && now == target {
+		return nil
 	}
 	if err := s.dir.Symlink(target, "current"); err != nil {
 		return fmt.Errorf("switch current to slot %s: %w", sl.name, err)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -55,8 +54,8 @@ func (t *trainer) prepare(ctx context.Context) (err error) {
 	if t.slots, err = openSlots(ctx, t.dir, t.base, t.log); err != nil {
 		return err
 	}
-	head, _, _, ok := t.mesh.Latest()
-	t.epoch = max(uint64(time.Now().UnixMilli()), head.Version.Epoch+1)
+	head, catalogue, _, ok := t.mesh.Latest()
+	t.epoch = max(uint64(time.Now().UnixMilli()), head.Version.Epoch+1, catalogue.Epoch+1)
 	switch {
 	case ok:
 		if err := t.restore(ctx, head); err != nil {
@@ -85,7 +84,7 @@ func (t *trainer) restore(ctx context.Context, head mesh.Head) error {
 	if err != nil {
 		return err
 	}
-	return bringUp(ctx, t.slots, t.library, delta.Root{}, manifests)
+	return bringUp(ctx, t.slots, t.library, manifests)
 }
 
 // publishBase announces the checkpoint that every host already has. Nothing needs to be fetched for it.
@@ -130,13 +129,21 @@ func (t *trainer) publish(ctx context.Context, r api.PublishRequest) (api.Publis
 		return api.PublishResult{}, fmt.Errorf("nothing published: %w", err)
 	}
 	next := mesh.Head{Run: t.runName, Version: version, Root: m.Target, Schema: m.Schema, Created: begun.UnixMilli()}
-	edges := catalogue.Edges
+	edges, whole := t.library.whole(catalogue.Edges)
 	if m.Base != m.Target {
 		if next.Edge, err = t.offer(m, c.Schema()); err != nil {
 			return api.PublishResult{}, fmt.Errorf("nothing published: %w", err)
 		}
-		edges = t.trim(append(slices.Clone(edges), next.Edge))
+		edges = append(edges, next.Edge)
 	}
+	if (r.Full || !whole) && !m.Base.IsZero() {
+		e, err := t.anchor(ctx, m.Target)
+		if err != nil {
+			return api.PublishResult{}, fmt.Errorf("nothing published: %w", err)
+		}
+		edges = append(edges, e)
+	}
+	edges = t.trim(edges)
 	if err := t.announce(ctx, next, edges, m); err != nil {
 		return api.PublishResult{}, err
 	}
@@ -159,6 +166,8 @@ func (t *trainer) nextVersion(head mesh.Head, number *uint64) (mesh.Version, err
 	v := mesh.Version{Epoch: t.epoch, Number: head.Version.Number + 1}
 	if number != nil {
 		v.Number = *number
+	} else if v.Number == 0 {
+		return v, api.NewError(http.StatusConflict, errors.New("the newest number is the largest there is"), "give a number, after a restart of the node")
 	}
 	if v.Compare(head.Version) <= 0 {
 		return v, api.NewError(http.StatusConflict,
@@ -171,7 +180,7 @@ func (t *trainer) nextVersion(head mesh.Head, number *uint64) (mesh.Version, err
 // code finds what changed from the state published last to c, and leaves a copy of c in the idle slot. The edge is an
 // anchor where there is no such state or it has another schema.
 func (t *trainer) code(ctx context.Context, c *delta.Checkpoint, published delta.Root) (*delta.Manifest, error) {
-	old, from, err := t.published(published, c.Schema())
+	old, from, err := t.published(ctx, published, c.Schema())
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +189,7 @@ func (t *trainer) code(ctx context.Context, c *delta.Checkpoint, published delta
 		defer old.Close()
 		state = old
 	}
-	to := t.slots.idle(published)
+	to := t.slots.idle()
 	draft, err := t.slots.begin(to, c.Schema(), published)
 	if err != nil {
 		return nil, err
@@ -205,17 +214,14 @@ func (t *trainer) code(ctx context.Context, c *delta.Checkpoint, published delta
 }
 
 // published opens the state published last, if it can serve as a base for schema.
-func (t *trainer) published(root delta.Root, schema *delta.Schema) (*delta.Checkpoint, slot, error) {
-	sl, ok := t.slots.find(root)
-	if !ok {
-		if !root.IsZero() {
-			t.log.Warn().Str("root", root.Short()).Msg("the version published last is not on this disk, sending a full copy")
-		}
+func (t *trainer) published(ctx context.Context, root delta.Root, schema *delta.Schema) (*delta.Checkpoint, slot, error) {
+	sl, c, err := t.slots.open(ctx, root)
+	if errors.Is(err, errSlotLost) {
+		t.log.Warn().Str("root", root.Short()).Msg("the version published last is not on this disk, sending a full copy")
 		return nil, slot{}, nil
 	}
-	c, err := delta.OpenCheckpoint(sl.path)
-	if err != nil {
-		return nil, sl, fmt.Errorf("open the version published last: %w", err)
+	if err != nil || c == nil {
+		return nil, slot{}, err
 	}
 	if !c.Schema().ID().Equals(schema.ID()) {
 		t.log.Warn().Msg("tensors, shapes or dtypes changed, sending a full copy")
@@ -224,7 +230,7 @@ func (t *trainer) published(root delta.Root, schema *delta.Schema) (*delta.Check
 	return c, sl, nil
 }
 
-func (t *trainer) writeEdge(ctx context.Context, old delta.State, c *delta.Checkpoint, draft *delta.Draft) (*delta.Manifest, error) {
+func (t *trainer) writeEdge(ctx context.Context, old delta.State, c *delta.Checkpoint, copied delta.Sink) (*delta.Manifest, error) {
 	spool, err := os.CreateTemp(t.dir.Path("."), "spool-*")
 	if err != nil {
 		return nil, fmt.Errorf("make spool: %w", err)
@@ -233,7 +239,7 @@ func (t *trainer) writeEdge(ctx context.Context, old delta.State, c *delta.Check
 	if err := os.Remove(spool.Name()); err != nil { // the space is ours until it is closed, and a crash leaves nothing
 		return nil, fmt.Errorf("make spool: %w", err)
 	}
-	return delta.WriteEdge(ctx, spool, old, c, delta.EncodeOptions{Copy: draft}, func(id cid.Cid, chunk []byte) error {
+	return delta.WriteEdge(ctx, spool, old, c, delta.EncodeOptions{Copy: copied}, func(id cid.Cid, chunk []byte) error {
 		return t.library.store.Put(id, chunk)
 	})
 }
@@ -252,6 +258,23 @@ func (t *trainer) offer(m *delta.Manifest, schema *delta.Schema) (mesh.Edge, err
 		return mesh.Edge{}, fmt.Errorf("keep manifest: %w", err)
 	}
 	return mesh.Edge{Manifest: id, Base: m.Base, Target: m.Target, Coded: m.Coded}, nil
+}
+
+// anchor codes a full copy of the state in the slot that holds root, for hosts that deltas cannot lead there.
+func (t *trainer) anchor(ctx context.Context, root delta.Root) (mesh.Edge, error) {
+	_, c, err := t.slots.open(ctx, root)
+	if err != nil {
+		return mesh.Edge{}, err
+	}
+	defer c.Close()
+	m, err := t.writeEdge(ctx, nil, c, nil)
+	if err != nil {
+		return mesh.Edge{}, err
+	}
+	if m.Target != root {
+		return mesh.Edge{}, fmt.Errorf("full copy: root %s, want %s: %w", m.Target.Short(), root.Short(), errSlotLost)
+	}
+	return t.offer(m, c.Schema())
 }
 
 // trim drops the oldest edges beyond those to keep.
@@ -289,6 +312,7 @@ func (t *trainer) show(head mesh.Head, m *delta.Manifest) {
 		t.board.fail(errors.New("the version published last is not on this disk; the next publish sends a full copy"))
 		return
 	}
+	t.slots.hold(sl)
 	t.board.update(func(b *board) { b.latest = &v })
 	t.board.serve(v, sl.dir)
 }

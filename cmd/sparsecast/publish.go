@@ -12,6 +12,7 @@ import (
 type publishCmd struct {
 	Path   string  `arg:"" help:"A safetensors file, or a Hugging Face directory with one file or shards and their index."`
 	Number *uint64 `short:"n" placeholder:"STEP" help:"The trainer's step; the last one plus 1 when absent."`
+	Full   bool    `help:"Offer a full copy too, for hosts that deltas cannot lead here: new ones without the base, or away for long."`
 	connectFlags
 	jsonFlag
 }
@@ -20,7 +21,7 @@ type publishCmd struct {
 func (publishCmd) Help() string {
 	return `The trainer's node compares the checkpoint with the version published last, bit by bit, codes what changed, and
 announces it. It returns when the version is durable and announced; the checkpoint may be overwritten then.
-The checkpoint must be complete: a half-written one is refused and nothing is published.
+The checkpoint must be complete and stay as it is meanwhile: a half-written one is refused and nothing is published.
 
   sparsecast publish /ckpt/step_42 --number 42`
 }
@@ -36,7 +37,7 @@ func (c publishCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := client.Publish(ctx, api.PublishRequest{Path: path, Number: c.Number})
+	r, err := client.Publish(ctx, api.PublishRequest{Path: path, Number: c.Number, Full: c.Full})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 type pullCmd struct {
 	Number  *uint64       `short:"n" placeholder:"STEP" help:"Wait for this step or a newer one; the newest known when absent."`
+	Epoch   *uint64       `placeholder:"MS" help:"Epoch of that step, as sparsecast publish --json tells it; matters when the trainer has just restarted."`
 	Timeout time.Duration `default:"0" help:"Give up after this long, such as 90s; 0 waits for ever."`
 	connectFlags
 	jsonFlag
@@ -30,7 +31,7 @@ func (c pullCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	r, err := client.Pull(ctx, api.PullRequest{Number: c.Number, TimeoutSeconds: c.Timeout.Seconds()})
+	r, err := client.Pull(ctx, api.PullRequest{Number: c.Number, Epoch: c.Epoch, TimeoutSeconds: c.Timeout.Seconds()})
 	if err != nil {
 		return err
 	}

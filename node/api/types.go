@@ -89,6 +89,7 @@ type PeerInfo struct {
 type PublishRequest struct {
 	Path   string  `json:"path"`             // absolute path of a safetensors file, or of a directory with them
 	Number *uint64 `json:"number,omitempty"` // the trainer's step; the last one plus 1 when absent
+	Full   bool    `json:"full,omitempty"`   // offer a full copy too, for hosts that deltas cannot lead here
 }
 
 // PublishResult tells what was published.
@@ -99,6 +100,7 @@ type PublishResult struct {
 
 // PullRequest asks for a version to be ready on this host.
 type PullRequest struct {
+	Epoch          *uint64 `json:"epoch,omitempty"`  // of the step asked for; without it, of the newest version heard of
 	Number         *uint64 `json:"number,omitempty"` // at least this step; the newest known when absent
 	TimeoutSeconds float64 `json:"timeout_seconds"`  // 0 waits as long as the caller stays connected
 }

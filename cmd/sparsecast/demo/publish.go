@@ -39,7 +39,7 @@ func publishOne(ctx context.Context, f *fleet, path string, number uint64) (vers
 		return versionReport{}, err
 	}
 	stop := f.watch(ctx, line, number)
-	places, ready, err := f.pullAll(ctx, number, p.PublishedAt)
+	places, ready, err := f.pullAll(ctx, p.VersionInfo)
 	stop()
 	if err != nil {
 		return versionReport{}, err
@@ -55,16 +55,16 @@ func publishOne(ctx context.Context, f *fleet, path string, number uint64) (vers
 
 // pullAll waits for all rollouts and returns where each has the version, and how many milliseconds after the publish
 // it was ready. All run on one clock.
-func (f *fleet) pullAll(ctx context.Context, number uint64, published int64) (places []string, ready []int64, err error) {
+func (f *fleet) pullAll(ctx context.Context, v api.VersionInfo) (places []string, ready []int64, err error) {
 	places, ready = make([]string, len(f.rollouts)), make([]int64, len(f.rollouts))
 	g, ctx := errgroup.WithContext(ctx)
 	for i, p := range f.rollouts {
 		g.Go(func() error {
-			r, err := p.client.Pull(ctx, api.PullRequest{Number: &number})
+			r, err := p.client.Pull(ctx, api.PullRequest{Number: &v.Number, Epoch: &v.Epoch})
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
-			places[i], ready[i] = r.Path, r.Version.ReadyAt-published
+			places[i], ready[i] = r.Path, r.Version.ReadyAt-v.PublishedAt
 			return nil
 		})
 	}
