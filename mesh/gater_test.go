@@ -65,7 +65,7 @@ func TestBulkRunsOverTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	for prefer, transport := range map[string]string{"": "tcp", "tcp": "tcp", "quic": "quic-v1"} {
+	for prefer, transport := range map[string]string{"": "tcp", "tcp": "tcp"} {
 		client, err := NewHost(HostConfig{Key: testKey(2), Members: open, Prefer: prefer}, new(Stats))
 		if err != nil {
 			t.Fatal(err)
