@@ -47,7 +47,7 @@ func Plan(held []delta.Root, target delta.Root, edges []mesh.Edge) (path []mesh.
 		}
 	}
 	return nil, fmt.Errorf("%w %s: none of %d edges on offer lead there from the %d states held: "+
-		"copy the trainer's newest checkpoint here, as the anchor to start from, and set base: to it", ErrNoPath, target.Short(), len(edges), len(held))
+		"let the trainer send an anchor (sparsecast publish --full), or copy its newest checkpoint here and set base: to it", ErrNoPath, target.Short(), len(edges), len(held))
 }
 
 // route is a path from a root held to end, linked from its last edge to its first.
