@@ -34,6 +34,7 @@ type PeerInfo struct {
 // Exchange fetches blocks from peers and serves them to peers of the same run. It lives while Run runs: before and
 // after, Fetch and Block find nobody to ask.
 type Exchange struct {
+	crew  // every goroutine but the callers'
 	host  host.Host
 	self  Hello
 	store Store
@@ -42,12 +43,8 @@ type Exchange struct {
 	log   zerolog.Logger
 
 	uploads chan struct{}           // one token for every block being sent
-	work    sync.WaitGroup          // every goroutine but the callers'
 	sentTo  map[Role]*atomic.Uint64 // never changed
 	foreign *recall                 // peers of other runs that were warned of
-
-	gate sync.Mutex      // guards root, and that no goroutine starts once it is gone; taken last of all locks
-	root context.Context // nil while Run is not running
 
 	mu      sync.Mutex // guards what follows; taken before a link's
 	links   map[peer.ID]*link
@@ -77,7 +74,7 @@ func NewExchange(h host.Host, self Hello, store Store, cfg ExchangeConfig, stats
 func (x *Exchange) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	x.setRoot(ctx)
+	x.crew.muster(ctx)
 	notes := &network.NotifyBundle{
 		ConnectedF:    func(_ network.Network, c network.Conn) { x.meet(c.RemotePeer()) },
 		DisconnectedF: func(_ network.Network, c network.Conn) { x.lost(c.RemotePeer()) },
@@ -92,42 +89,12 @@ func (x *Exchange) Run(ctx context.Context) error {
 	x.host.Network().StopNotify(notes)
 	x.host.RemoveStreamHandler(controlProtocol)
 	x.host.RemoveStreamHandler(chunkProtocol)
-	x.shut()
+	x.crew.dismiss()
 	for _, l := range x.allLinks() {
 		l.stop()
 	}
 	x.work.Wait()
 	return nil
-}
-
-func (x *Exchange) setRoot(ctx context.Context) {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	x.root = ctx
-}
-
-// shut sees to it that no goroutine and no link starts any more.
-func (x *Exchange) shut() {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	x.root = nil
-}
-
-func (x *Exchange) running() bool {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	return x.root != nil && x.root.Err() == nil
-}
-
-// spawn runs f in a goroutine that Run waits for. It reports false, without running it, when Run is not running.
-func (x *Exchange) spawn(f func()) bool {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	if x.root == nil || x.root.Err() != nil {
-		return false
-	}
-	x.work.Go(f)
-	return true
 }
 
 // meet starts the link to a peer that got connected, or shows a banned one the door.

@@ -55,8 +55,8 @@ type headSync struct {
 	records *records
 	log     zerolog.Logger
 
-	asks chan peer.ID
-	work sync.WaitGroup // stream handlers
+	asks     chan peer.ID
+	handlers crew
 
 	mu       sync.Mutex // guards what follows
 	allowed  map[peer.ID]*rate.Limiter
@@ -82,12 +82,16 @@ func (s *headSync) request(p peer.ID) {
 
 // serve answers questions until ctx ends.
 func (s *headSync) serve(ctx context.Context) error {
+	s.handlers.muster(ctx)
 	s.host.SetStreamHandler(headProtocol, func(st network.Stream) {
-		s.work.Go(func() { s.handle(st) })
+		if !s.handlers.spawn(func() { s.handle(ctx, st) }) {
+			st.Reset()
+		}
 	})
 	<-ctx.Done()
 	s.host.RemoveStreamHandler(headProtocol)
-	s.work.Wait()
+	s.handlers.dismiss()
+	s.handlers.work.Wait()
 	return nil
 }
 
@@ -220,8 +224,9 @@ func readAll(r io.Reader, limit int) ([]byte, error) {
 	return b, nil
 }
 
-// handle answers one question.
-func (s *headSync) handle(st network.Stream) {
+// handle answers one question, unless ctx ends first.
+func (s *headSync) handle(ctx context.Context, st network.Stream) {
+	defer context.AfterFunc(ctx, func() { st.Reset() })()
 	st.SetDeadline(time.Now().Add(headPatience))
 	if err := s.distrust(st.Conn().RemotePeer(), s.respond(st)); err != nil {
 		st.Reset()

@@ -200,3 +200,28 @@ func FuzzDecodeAnswer(f *testing.F) {
 		}
 	})
 }
+
+// A question that is half asked must not keep a node from stopping.
+func TestHalfAskedQuestionsDelayNoEnd(t *testing.T) {
+	virtually(t, func(t *testing.T, n *virtualNet) {
+		tm := newTeam(2)
+		nd := n.join(t, tm, 0, nil)
+		h, _ := n.host(t, tm.keys[1], tm.members, new(Stats))
+		if err := h.Connect(t.Context(), nd.info()); err != nil {
+			t.Fatal(err)
+		}
+		st, err := h.NewStream(t.Context(), nd.id(), headProtocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Reset()
+		if _, err := st.Write([]byte{0xa1}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		if nd.stop(); time.Since(began) > time.Second {
+			t.Errorf("the end took %s", time.Since(began))
+		}
+	})
+}

@@ -52,9 +52,14 @@ func New(h host.Host, cfg Config, store Store, ledger FS, stats *Stats, log zero
 
 // Run takes part in the run until ctx ends, and returns when all goroutines of the mesh have.
 func (m *Mesh) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // gossip, too, when it was joined by half
 	group, ctx := errgroup.WithContext(ctx)
 	g, err := joinGossip(ctx, m.host, m.cfg.Run, m.keeper, m.heads.request, m.log)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return fmt.Errorf("mesh: %w", err)
 	}
 	m.gossip.Store(g)

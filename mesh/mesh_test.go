@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -188,6 +189,21 @@ func TestAPeerThatHangsUpIsNotDialledInALoop(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if got := calls.Load(); got < 5 || got > 20 {
 			t.Errorf("dialled %d times in two minutes", got)
+		}
+	})
+}
+
+func TestRunEndsWellBeforeItBegan(t *testing.T) {
+	virtually(t, func(t *testing.T, n *virtualNet) {
+		tm := newTeam(1)
+		nd := n.join(t, tm, 0, nil)
+		nd.stop()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 20 { // gossip notices at random
+			if err := nd.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 	"github.com/sparsecast/sparsecast/node/files"
@@ -40,7 +41,14 @@ func LoadConfig(path string) (*Config, error) {
 }
 
 func parseConfig(b []byte, name, dir string) (*Config, error) {
-	file, err := parser.ParseBytes(b, 0)
+	if err := checkLines(b, name); err != nil {
+		return nil, err
+	}
+	tokens := lexer.Tokenize(string(b))
+	if err := checkDepth(tokens, name); err != nil {
+		return nil, err
+	}
+	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, explainYAML(err, nil, name)
 	}
