@@ -1,6 +1,8 @@
 package node
 
 import (
+	"bytes"
+	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -8,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -18,6 +21,9 @@ import (
 const keyHeader = `# Identity of the sparsecast node %s (ed25519 private key).
 # Keep it secret and keep a copy: whoever holds this file is that node.
 `
+
+// maxKeyFile bounds a key file, in bytes; one that CreateKey wrote has some 250.
+const maxKeyFile = 16 << 10
 
 // LoadKey reads the identity that CreateKey wrote, and refuses a file that others can read.
 func LoadKey(path string) (crypto.PrivKey, error) {
@@ -31,8 +37,20 @@ func LoadKey(path string) (crypto.PrivKey, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("node key %s: others can read or change it (mode %04o): chmod 600 %s", path, info.Mode().Perm(), path)
 	}
-	var key crypto.PrivKey
-	err = eachLine(path, func(text, _ string) error {
+	b, err := readSmall(path, maxKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("node key: %w", err)
+	}
+	key, err := parseKey(path, b)
+	if err != nil {
+		return nil, fmt.Errorf("node key: %w", err)
+	}
+	return key, nil
+}
+
+// parseKey reads the content of a key file. A damaged one must not start a node under another ID, which no peer knows.
+func parseKey(path string, b []byte) (key crypto.PrivKey, err error) {
+	err = eachLineOf(path, b, func(text, _ string) error {
 		if key != nil {
 			return errors.New("a second key: keep one a file")
 		}
@@ -40,12 +58,30 @@ func LoadKey(path string) (crypto.PrivKey, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("node key: %w", err)
+		return nil, err
 	}
 	if key == nil {
-		return nil, fmt.Errorf("node key %s: no key in it: restore it from a copy, or remove it and make a new one", path)
+		return nil, fmt.Errorf("%s: no key in it: restore it from a copy, or remove it and make a new one", path)
+	}
+	id, err := peer.IDFromPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if said := saidID(b); said != "" && said != id.String() {
+		return nil, fmt.Errorf("%s: the key of %s, while its comment says %s: restore the file from a copy, or remove the comment", path, id, said)
 	}
 	return key, nil
+}
+
+// saidID returns the ID that the comment of a key file tells, if it does.
+func saidID(b []byte) string {
+	before, after, _ := strings.Cut(keyHeader, "%s")
+	_, rest, found := strings.Cut(string(b), before)
+	id, _, whole := strings.Cut(rest, after[:2]) // " ("
+	if !found || !whole {
+		return ""
+	}
+	return id
 }
 
 func decodeKey(text string) (crypto.PrivKey, error) {
@@ -59,6 +95,10 @@ func decodeKey(text string) (crypto.PrivKey, error) {
 	}
 	if key.Type() != crypto.Ed25519 {
 		return nil, fmt.Errorf("a key of type %s, want Ed25519: make one with sparsecast keygen", key.Type())
+	}
+	raw, err := key.Raw()
+	if err != nil || len(raw) != ed25519.PrivateKeySize || !bytes.Equal(raw, ed25519.NewKeyFromSeed(raw[:ed25519.SeedSize])) {
+		return nil, errors.New("damaged: its two halves do not belong together: restore the file from a copy")
 	}
 	return key, nil
 }

@@ -1,6 +1,9 @@
 package node
 
 import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -75,6 +78,61 @@ func TestLoadKeyRefuses(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), secret[8:24]) {
 			t.Errorf("%q: the error tells the secret: %v", want, err)
 		}
+	}
+}
+
+// TestDamagedKeyIsNoOther flips every bit of a key file, and of the key in it. What still loads is the same key.
+func TestDamagedKeyIsNoOther(t *testing.T) {
+	made, _, err := crypto.GenerateEd25519Key(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := encodeKey(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, secret := text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1], text[bytes.LastIndexByte(text[:len(text)-1], '\n')+1:]
+	for i := range 8 * len(text) {
+		b := bytes.Clone(text)
+		b[i/8] ^= 1 << (i % 8)
+		if key, err := parseKey("node.key", b); err == nil && !key.Equals(made) {
+			t.Errorf("bit %d of %q: another key", i%8, b)
+		}
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(secret)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 * len(raw) {
+		b := bytes.Clone(raw)
+		b[i/8] ^= 1 << (i % 8)
+		for _, comment := range []string{string(header), ""} {
+			if _, err := parseKey("node.key", []byte(comment+base64.StdEncoding.EncodeToString(b))); err == nil || !strings.Contains(err.Error(), "node.key") {
+				t.Errorf("bit %d of the key: got %v", i, err)
+			}
+		}
+	}
+}
+
+// TestKeyOfAnother puts a whole key under the comment of another one.
+func TestKeyOfAnother(t *testing.T) {
+	var files [2][]byte
+	for i := range files {
+		key, _, err := crypto.GenerateEd25519Key(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[i], err = encodeKey(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := bytes.LastIndexByte(files[0][:len(files[0])-1], '\n') + 1
+	mixed := append(bytes.Clone(files[0][:at]), files[1][at:]...)
+	if _, err := LoadKey(write(t, string(mixed))); err == nil || !strings.Contains(err.Error(), "its comment says "+saidID(files[0])) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := LoadKey(write(t, string(files[1][at:]))); err != nil {
+		t.Errorf("without a comment: %v", err)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/multiformats/go-multiaddr"
 )
 
-// maxListFile bounds a list of peers and a key file, in bytes: some ten thousand lines.
+// maxListFile bounds a list of peers, in bytes: more than ten thousand lines.
 const maxListFile = 1 << 20
 
 // LoadBootstrap reads the peers to start from: one multiaddr with /p2p/ID a line, # begins a comment.
@@ -71,6 +71,11 @@ func eachLine(path string, use func(text, comment string) error) error {
 	if err != nil {
 		return err
 	}
+	return eachLineOf(path, b, use)
+}
+
+// eachLineOf is eachLine for a file that was read before.
+func eachLineOf(path string, b []byte, use func(text, comment string) error) error {
 	n := 0
 	for line := range strings.Lines(string(b)) {
 		n++
