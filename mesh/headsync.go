@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,12 @@ const headProtocol protocol.ID = "/sparsecast/head/1"
 const (
 	maxQuestion   = 256
 	maxAnswer     = 1 << 20
-	maxRecords    = 64      // peer records in an answer
-	maxPeerRecord = 4 << 10 // bytes of each
-	headPatience  = 10 * time.Second
-	askers        = 4  // questions under way
-	askQueue      = 64 // further ones waiting; the poll makes up for those that do not fit
-	askRate       = 2  // questions a peer may ask in a second, after askBurst at once
+	maxRecords    = 64               // peer records in an answer
+	maxPeerRecord = 4 << 10          // bytes of each
+	headPatience  = 10 * time.Second // for a question or an answer as a whole
+	headSilence   = 3 * time.Second  // for the first byte of an answer
+	askers        = 16               // questions under way
+	askRate       = 2                // questions a peer may ask in a second, after askBurst at once
 	askBurst      = 16
 )
 
@@ -55,7 +56,7 @@ type headSync struct {
 	records *records
 	log     zerolog.Logger
 
-	asks     chan peer.ID
+	asks     *askQueue
 	handlers crew
 
 	mu       sync.Mutex // guards what follows
@@ -66,19 +67,14 @@ type headSync struct {
 func newHeadSync(h host.Host, run string, k *keeper, r *records, log zerolog.Logger) *headSync {
 	return &headSync{
 		host: h, run: run, keeper: k, records: r, log: log,
-		asks:     make(chan peer.ID, askQueue),
+		asks:     newAskQueue(),
 		allowed:  make(map[peer.ID]*rate.Limiter),
 		partners: make(map[peer.ID]struct{}),
 	}
 }
 
 // request has p asked soon. It never blocks.
-func (s *headSync) request(p peer.ID) {
-	select {
-	case s.asks <- p:
-	default:
-	}
-}
+func (s *headSync) request(p peer.ID) { s.asks.add(p, time.Now()) }
 
 // serve answers questions until ctx ends.
 func (s *headSync) serve(ctx context.Context) error {
@@ -101,11 +97,20 @@ func (s *headSync) askLoop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case p := <-s.asks:
-			if err := s.ask(ctx, p); err != nil && ctx.Err() == nil {
-				s.log.Debug().Err(err).Stringer("peer", p).Msg("head not learnt")
+		case <-s.asks.ready:
+			if p, ok := s.asks.take(); ok {
+				s.inquire(ctx, p)
 			}
 		}
+	}
+}
+
+func (s *headSync) inquire(ctx context.Context, p peer.ID) {
+	began := time.Now()
+	err := s.ask(ctx, p)
+	s.asks.ended(p, err != nil && time.Since(began) >= headSilence, time.Now())
+	if err != nil && ctx.Err() == nil {
+		s.log.Debug().Err(err).Stringer("peer", p).Msg("head not learnt")
 	}
 }
 
@@ -149,12 +154,13 @@ func (s *headSync) ask(ctx context.Context, p peer.ID) error {
 // exchange opens a stream for one question and one answer. A stream that went well is closed and any other reset:
 // to reset after closing would take back what is still on its way.
 func (s *headSync) exchange(ctx context.Context, p peer.ID) (answer, error) {
-	st, err := s.host.NewStream(ctx, p, headProtocol)
+	opening, cancel := context.WithTimeout(ctx, headSilence)
+	defer cancel()
+	st, err := s.host.NewStream(opening, p, headProtocol)
 	if err != nil {
 		return answer{}, fmt.Errorf("ask for the head: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { st.Reset() })()
-	st.SetDeadline(time.Now().Add(headPatience)) // transports without deadlines are covered by ctx
 	a, err := s.converse(st)
 	if err != nil {
 		st.Reset()
@@ -169,13 +175,19 @@ func (s *headSync) converse(st network.Stream) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	st.SetDeadline(time.Now().Add(headSilence)) // transports without deadlines are covered by a context
 	if _, err := st.Write(q); err != nil {
 		return answer{}, err
 	}
 	if err := st.CloseWrite(); err != nil {
 		return answer{}, err
 	}
-	b, err := readAll(st, maxAnswer)
+	r := bufio.NewReader(st)
+	if _, err := r.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+		return answer{}, err
+	}
+	st.SetDeadline(time.Now().Add(headPatience))
+	b, err := readAll(r, maxAnswer)
 	if err != nil {
 		return answer{}, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/rs/zerolog"
 	"github.com/sparsecast/sparsecast/delta"
 )
@@ -223,5 +224,33 @@ func TestHalfAskedQuestionsDelayNoEnd(t *testing.T) {
 		if nd.stop(); time.Since(began) > time.Second {
 			t.Errorf("the end took %s", time.Since(began))
 		}
+	})
+}
+
+// Members that never answer, and ask to be asked all the time, must not keep the head from a late joiner.
+func TestSilentMembersHoldUpNoHead(t *testing.T) {
+	virtually(t, func(t *testing.T, n *virtualNet) {
+		tm := newTeam(2 + 2*askers)
+		trainer := n.join(t, tm, 0, nil)
+		publish(t, trainer, tm, now(1))
+		late := n.join(t, tm, 1, nil)
+		for i := 2; i < len(tm.keys); i++ {
+			h, _ := n.host(t, tm.keys[i], tm.members, new(Stats))
+			h.SetStreamHandler(headProtocol, func(network.Stream) {})
+			if err := h.Connect(t.Context(), late.info()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop := during(t, func(ctx context.Context) {
+			for ; ctx.Err() == nil; pause(ctx, 50*time.Millisecond) {
+				for i := 2; i < len(tm.keys); i++ {
+					late.heads.request(idOf(tm.keys[i]))
+				}
+			}
+		})
+		defer stop()
+		time.Sleep(12 * time.Second)
+		late.SetBootstrap([]peer.AddrInfo{trainer.info()})
+		eventually(t, 2*headSilence, "the head is heard", func() bool { return late.holds(now(1), 1) })
 	})
 }

@@ -3,6 +3,7 @@ package mesh
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	libp2pevent "github.com/libp2p/go-libp2p/core/event"
@@ -78,7 +79,9 @@ func (w *watcher) handle(e any) {
 		w.dialer.reached(e.Peer)
 		w.greet(e.Peer)
 	case libp2pevent.EvtPeerProtocolsUpdated:
-		w.heads.request(e.Peer) // it may just have joined the run
+		if slices.Contains(e.Added, headProtocol) {
+			w.heads.request(e.Peer) // it has just joined a run
+		}
 	case libp2pevent.EvtPeerConnectednessChanged:
 		if e.Connectedness != network.Connected {
 			w.heads.lost(e.Peer)
