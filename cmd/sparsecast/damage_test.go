@@ -25,7 +25,7 @@ func TestDamagedSlot(t *testing.T) {
 	flipServed(t, f.rollouts()[0])
 	v = f.publish(states[2])
 	f.follow(v.VersionInfo, states[2], f.rollouts()...)
-	if b, err := os.ReadFile(f.rollouts()[0].log()); err != nil || !strings.Contains(string(b), "is damaged: its root is") {
+	if b, err := os.ReadFile(f.rollouts()[0].log()); err != nil || !strings.Contains(string(b), "slot is damaged") {
 		t.Errorf("the log says nothing about the damage (%v)", err)
 	}
 }
