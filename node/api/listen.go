@@ -3,15 +3,18 @@ package api
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 )
 
 // Listener is an open address of the API, and the token that its callers must show.
 type Listener struct {
 	net.Listener
-	token string // empty on a Unix socket, which its file mode guards
+	token  string       // empty on a Unix socket, which its file mode guards
+	unlink func() error // removes the socket's name, once
 }
 
 // Listen opens address; tokenFile matters on TCP only, and is made when it is absent.
@@ -32,21 +35,45 @@ func Listen(address, tokenFile string) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w: set api: to a free port", err)
 	}
-	return &Listener{ln, token}, nil
+	return &Listener{ln, token, func() error { return nil }}, nil
 }
 
 func listenUnix(path string) (*Listener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, err
 	}
-	ln, err := net.Listen("unix", path)
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w: its directory must exist and belong to the user who runs the node", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	ln.SetUnlinkOnClose(false)
+	mine, err := os.Lstat(path)
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("api: %w", err), ln.Close())
 	}
-	return &Listener{Listener: ln}, nil
+	return &Listener{Listener: ln, unlink: sync.OnceValue(func() error { return removeOwn(path, mine) })}, nil
+}
+
+// Close stops listening and removes the socket's name, if that is still this socket. The name goes first: once the
+// socket is closed, the system may give its inode number to another.
+func (l *Listener) Close() error {
+	return errors.Join(l.unlink(), l.Listener.Close())
+}
+
+// removeOwn removes path unless it is another file than mine by now, such as the socket of a node that was started
+// after the directory was removed and made again.
+func removeOwn(path string, mine fs.FileInfo) error {
+	now, err := os.Lstat(path)
+	if err == nil && os.SameFile(mine, now) {
+		err = os.Remove(path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("api: remove socket: %w", err)
+	}
+	return nil
 }
 
 // removeStale removes the socket at path when the node that made it is gone.

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +57,66 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
+}
+
+// TestOnlyTheOwnSocketIsRemoved starts a second node where the directory of the first was removed and made again, and
+// then stops the first.
+func TestOnlyTheOwnSocketIsRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	var both [2]*Listener
+	for i := range both {
+		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		ln, err := Listen("unix:"+filepath.Join(dir, "s"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		both[i] = ln
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := both[0].Serve(ctx, http.NotFoundHandler()); err != nil {
+		t.Error(err)
+	}
+	both[0].Close() // a second time, as the owner may
+	conn, err := net.Dial("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatalf("the second node's socket: %v", err)
+	}
+	conn.Close()
+	if err := both[1].Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left behind %v, %v", left, err)
+	}
+}
+
+// TestCloseWithoutTheSocket removes the socket of a node, or puts something else there, and then stops the node.
+func TestCloseWithoutTheSocket(t *testing.T) {
+	for _, text := range []string{"", "a file"} {
+		path := filepath.Join(t.TempDir(), "s")
+		ln, err := Listen("unix:"+path, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if text != "" {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ln.Close(); err != nil {
+			t.Error(err)
+		}
+		if b, err := os.ReadFile(path); (err == nil) != (text != "") || string(b) != text {
+			t.Errorf("%q became %q, %v", text, b, err)
+		}
+	}
 }
 
 func TestOtherFilesAreNotReplaced(t *testing.T) {
