@@ -34,7 +34,7 @@ func (d *Dir) Symlink(target, name string) error {
 	if err := os.Symlink(target, temp); err != nil {
 		return explain(err)
 	}
-	if err := os.Rename(temp, dst); err != nil {
+	if err := rename(temp, dst); err != nil {
 		return errors.Join(explain(err), os.Remove(temp))
 	}
 	return d.syncDirs(name)
@@ -61,12 +61,25 @@ func (d *Dir) replace(name string, data []byte, settle func(*os.File) error) err
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), dst)
+		err = rename(f.Name(), dst)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", dst, errors.Join(explain(err), os.Remove(f.Name())))
 	}
 	return nil
+}
+
+// rename gives a finished file its name. A directory there is never replaced, and the system's words for that
+// (file exists) would not tell what to do.
+func rename(temp, dst string) error {
+	err := os.Rename(temp, dst)
+	if err == nil {
+		return nil
+	}
+	if info, e := os.Lstat(dst); e == nil && info.IsDir() {
+		return fmt.Errorf("%s is a directory, where a file of this node belongs: move it away: %w", dst, err)
+	}
+	return err
 }
 
 // createTemp makes a new file in dir, and makes dir only when that turns out to be absent: most writes find it there.

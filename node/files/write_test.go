@@ -2,6 +2,7 @@ package files
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -25,10 +26,19 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 	if err := os.WriteFile(d.Path("x/full/y"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if d.WriteFile("x/full", []byte("1")) == nil || d.WriteDurable("x/full", []byte("1")) == nil || d.Symlink("/z", "x/full") == nil {
-		t.Error("replaced a directory")
+	if err := os.Mkdir(d.Path("x/empty"), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(d.Path("x")); err != nil || len(left) != 1 {
+	for _, name := range []string{"x/full", "x/empty"} {
+		for what, err := range map[string]error{
+			"write": d.WriteFile(name, []byte("1")), "durable": d.WriteDurable(name, []byte("1")), "link": d.Symlink("/z", name),
+		} {
+			if err == nil || !strings.Contains(err.Error(), d.Path(name)+" is a directory") || !strings.Contains(err.Error(), "move it away") {
+				t.Errorf("%s %s: got %v, want what is in the way", what, name, err)
+			}
+		}
+	}
+	if left, err := os.ReadDir(d.Path("x")); err != nil || len(left) != 2 {
 		t.Errorf("left behind %v, %v", left, err)
 	}
 	if err := d.WriteFile("large", make([]byte, MaxFile+1)); err == nil {
