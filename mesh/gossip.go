@@ -22,32 +22,44 @@ type gossip struct {
 	topic  *pubsub.Topic
 	sub    *pubsub.Subscription
 	keeper *keeper
-	ask    func(peer.ID) // for the catalogue of a head that came without
+	ask    func(peer.ID)        // for the catalogue of a head that came without
+	cut    func(peer.ID, error) // off the network
+	junk   *ration              // refused announcements of peers
 }
+
+// An honest peer passes on what this node refuses when the two have other lists of publishers, once a head. More than
+// that is a flood: each message costs a check, and memory for as long as gossipsub remembers it.
+const (
+	junkRate  = 1
+	junkBurst = 32
+	seenFor   = 30 * time.Second // several times what gossip takes to reach everybody
+)
+
+var errFlood = errors.New("a flood of announcements that are none")
 
 // gossipFrame bounds what gossipsub reads at once. Twice our own bound, so that a message somewhat too large is refused
 // and counted, while a far larger one costs its sender the stream.
 const gossipFrame = 2 * maxAnnouncement
 
-// joinGossip subscribes to the run's topic; ctx ends it. A host can serve one run this way.
-func joinGossip(ctx context.Context, h host.Host, run string, k *keeper, ask func(peer.ID), log zerolog.Logger) (*gossip, error) {
+// join subscribes to the run's topic; ctx ends it. A host can serve one run this way.
+func (g *gossip) join(ctx context.Context, h host.Host, run string, log zerolog.Logger) error {
 	name := "/sparsecast/heads/1/" + run
 	ps, err := pubsub.NewGossipSub(ctx, h, gossipOptions(name, log)...)
 	if err != nil {
-		return nil, fmt.Errorf("gossip: %w", err)
+		return fmt.Errorf("gossip: %w", err)
 	}
-	g := &gossip{self: h.ID(), keeper: k, ask: ask}
+	g.self = h.ID()
 	// Inline: a queue of its own would let two heads overtake one another, and there is one at a time anyway.
 	if err := ps.RegisterTopicValidator(name, g.validate, pubsub.WithValidatorInline(true)); err != nil {
-		return nil, fmt.Errorf("gossip: validator: %w", err)
+		return fmt.Errorf("gossip: validator: %w", err)
 	}
 	if g.topic, err = ps.Join(name); err != nil {
-		return nil, fmt.Errorf("gossip: join: %w", err)
+		return fmt.Errorf("gossip: join: %w", err)
 	}
 	if g.sub, err = g.topic.Subscribe(pubsub.WithBufferSize(gossipQueue)); err != nil {
-		return nil, fmt.Errorf("gossip: subscribe: %w", err)
+		return fmt.Errorf("gossip: subscribe: %w", err)
 	}
-	return g, nil
+	return nil
 }
 
 // gossipQueue is the length of every queue: gossipsub's own 32 drop silently in a burst.
@@ -64,6 +76,7 @@ func gossipOptions(topic string, log zerolog.Logger) []pubsub.Option {
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign),
 		pubsub.WithNoAuthor(),
 		pubsub.WithMessageIdFn(contentID),
+		pubsub.WithSeenMessagesTTL(seenFor),
 		pubsub.WithFloodPublish(true),
 		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(topic), 16)),
 		pubsub.WithMaxMessageSize(gossipFrame),
@@ -83,6 +96,14 @@ func (g *gossip) validate(_ context.Context, from peer.ID, m *pubsub.Message) pu
 	if from == g.self {
 		return pubsub.ValidationAccept // was adopted by Publish
 	}
+	result := g.take(from, m)
+	if result == pubsub.ValidationReject && !g.junk.allow(from, time.Now()) {
+		g.cut(from, errFlood)
+	}
+	return result
+}
+
+func (g *gossip) take(from peer.ID, m *pubsub.Message) pubsub.ValidationResult {
 	a, err := decodeAnnouncement(m.GetData())
 	if err != nil {
 		g.keeper.note(malformed, refusal{kind: "announcement", from: from, why: err})

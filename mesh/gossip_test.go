@@ -103,6 +103,32 @@ func TestLiesInGossipAreCountedAndDoNoHarm(t *testing.T) {
 	})
 }
 
+// A member that says nothing but junk is cut off, and its junk does not fill the log.
+func TestAFloodOfJunkCutsItsSenderOff(t *testing.T) {
+	virtually(t, func(t *testing.T, n *virtualNet) {
+		lines := new(logLines)
+		n.log = lines.logger()
+		tm := newTeam(2)
+		nd := n.join(t, tm, 0, nil)
+		r := n.rogue(t, tm, 1, nd.info())
+		time.Sleep(3 * time.Second)
+		stranger := mustSeal(t, testHead(now(1)), 2000)
+		connected := func() bool { return len(nd.host.Network().ConnsToPeer(r.host.ID())) > 0 }
+		said := 0
+		for ; connected() && said < 100; said++ {
+			junk, err := announcement{Head: stranger.Raw, Catalogue: []byte{byte(said)}}.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.say(t, junk)
+		}
+		if said < junkBurst || said > 2*junkBurst || nd.stats.PeersBanned.Load() != 1 {
+			t.Errorf("after %d announcements %d peers are banned", said, nd.stats.PeersBanned.Load())
+		}
+		lines.want(t, 2, "refused") // the head and the catalogue
+	})
+}
+
 // spoken returns what n last announced.
 func spoken(t *testing.T, n *node) []byte {
 	t.Helper()

@@ -16,7 +16,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/rs/zerolog"
 	"github.com/sparsecast/sparsecast/delta"
-	"golang.org/x/time/rate"
 )
 
 // headProtocol asks a peer for the newest head. The asker writes one question and closes its side; the answer ends
@@ -57,10 +56,10 @@ type headSync struct {
 	log     zerolog.Logger
 
 	asks     *askQueue
+	allowed  *ration // questions of peers
 	handlers crew
 
-	mu       sync.Mutex // guards what follows
-	allowed  map[peer.ID]*rate.Limiter
+	mu       sync.Mutex           // guards what follows
 	partners map[peer.ID]struct{} // connected peers that answered, and so follow the same run
 }
 
@@ -68,7 +67,7 @@ func newHeadSync(h host.Host, run string, k *keeper, r *records, log zerolog.Log
 	return &headSync{
 		host: h, run: run, keeper: k, records: r, log: log,
 		asks:     newAskQueue(),
-		allowed:  make(map[peer.ID]*rate.Limiter),
+		allowed:  newRation(askRate, askBurst),
 		partners: make(map[peer.ID]struct{}),
 	}
 }
@@ -249,7 +248,7 @@ func (s *headSync) handle(ctx context.Context, st network.Stream) {
 
 func (s *headSync) respond(st network.Stream) error {
 	p := st.Conn().RemotePeer()
-	if !s.admit(p, time.Now()) {
+	if !s.allowed.allow(p, time.Now()) {
 		return errors.New("too many questions")
 	}
 	b, err := readAll(st, maxQuestion)
@@ -270,31 +269,6 @@ func (s *headSync) respond(st network.Stream) error {
 	}
 	_, err = st.Write(out)
 	return err
-}
-
-// admit holds each peer to its rate of questions.
-func (s *headSync) admit(p peer.ID, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.allowed[p]
-	if l == nil {
-		l = rate.NewLimiter(askRate, askBurst)
-		s.forgetIdle(now)
-		s.allowed[p] = l
-	}
-	return l.AllowN(now, 1)
-}
-
-// forgetIdle drops limiters that are full again, and so equal to new ones, once there are many.
-func (s *headSync) forgetIdle(now time.Time) {
-	if len(s.allowed) < maxConns {
-		return
-	}
-	for p, l := range s.allowed {
-		if l.TokensAt(now) >= askBurst {
-			delete(s.allowed, p)
-		}
-	}
 }
 
 // lost forgets a peer that is gone.

@@ -11,7 +11,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/rs/zerolog"
 	"github.com/sparsecast/sparsecast/delta"
 )
 
@@ -103,29 +102,6 @@ func TestSlowQuestionsAreCutOff(t *testing.T) {
 			t.Errorf("held for %s, then %v", time.Since(began), err)
 		}
 	})
-}
-
-func TestAFloodOfQuestionsIsHeldBack(t *testing.T) {
-	s := newHeadSync(nil, testRun, nil, nil, zerolog.Nop())
-	at, admitted := time.Unix(0, 0), 0
-	for range 1000 {
-		if s.admit("flooder", at) {
-			admitted++
-		}
-		at = at.Add(time.Millisecond)
-	}
-	if admitted < askBurst || admitted > askBurst+askRate {
-		t.Errorf("%d questions in a second", admitted)
-	}
-	if !s.admit("someone else", at) {
-		t.Error("one peer's flood keeps another out")
-	}
-	for i := range 3 * maxConns {
-		s.admit(idOf(testKey(i)), at.Add(time.Duration(i)*time.Minute))
-	}
-	if len(s.allowed) > maxConns {
-		t.Errorf("%d peers are remembered", len(s.allowed))
-	}
 }
 
 func TestHostileAnswersDoNoHarm(t *testing.T) {

@@ -55,7 +55,8 @@ func (m *Mesh) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // gossip, too, when it was joined by half
 	group, ctx := errgroup.WithContext(ctx)
-	g, err := joinGossip(ctx, m.host, m.cfg.Run, m.keeper, m.heads.request, m.log)
+	g := &gossip{keeper: m.keeper, ask: m.heads.request, cut: m.exchange.expel, junk: newRation(junkRate, junkBurst)}
+	err := g.join(ctx, m.host, m.cfg.Run, m.log)
 	switch {
 	case ctx.Err() != nil:
 		return nil

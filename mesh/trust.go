@@ -53,5 +53,12 @@ func (x *Exchange) offend(l *link, why error) {
 	x.spawn(func() { x.host.Network().ClosePeer(l.id) })
 }
 
+// expel cuts off a peer for what it did elsewhere than here.
+func (x *Exchange) expel(id peer.ID, why error) {
+	if l := x.link(id); l != nil {
+		x.offend(l, why)
+	}
+}
+
 // isBanned needs the lock.
 func (x *Exchange) isBanned(id peer.ID) bool { return time.Now().Before(x.banned[id]) }
