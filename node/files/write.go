@@ -77,7 +77,7 @@ func rename(temp, dst string) error {
 		return nil
 	}
 	if info, e := os.Lstat(dst); e == nil && info.IsDir() {
-		return fmt.Errorf("%s is a directory, where a file of this node belongs: move it away: %w", dst, err)
+		return fmt.Errorf("%w: %s is a directory, where a file of this node belongs: move it away", err, dst)
 	}
 	return err
 }
