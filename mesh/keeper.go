@@ -23,7 +23,8 @@ type keeper struct {
 	mu   sync.Mutex // guards book, and keeps the ledger in the book's order
 	book *book
 
-	latest atomic.Pointer[latest] // what is adopted, for readers that must not wait for the disk
+	latest  atomic.Pointer[latest]  // what is adopted, for readers that must not wait for the disk
+	unnoted atomic.Pointer[Problem] // why the last version heard was not adopted, nil when it was
 }
 
 // latest is the newest head and catalogue; either may be zero.
@@ -73,8 +74,10 @@ func (k *keeper) adopt(h sealed[Head], hv verdict, c sealed[Catalogue], cv verdi
 		c.Raw = nil
 	}
 	if err := k.ledger.save(h.Raw, c.Raw); err != nil {
+		k.unnoted.Store(&Problem{Text: "a newer version was heard and could not be noted: " + err.Error()})
 		return err
 	}
+	k.unnoted.Store(nil)
 	if hv == accepted {
 		k.book.head = h
 		k.stats.HeadsAccepted.Add(1)
@@ -114,6 +117,15 @@ func (k *keeper) freeze(h sealed[Head]) {
 
 // current returns what is adopted.
 func (k *keeper) current() *latest { return k.latest.Load() }
+
+// problems tells whether the disk keeps this node from following, and whose records were refused.
+func (k *keeper) problems(now time.Time) []Problem {
+	refused := k.refused.recent(now)
+	if p := k.unnoted.Load(); p != nil {
+		return append([]Problem{*p}, refused...)
+	}
+	return refused
+}
 
 // publish adopts what this node signed itself: both halves or neither. A refusal is an error, but no evidence against
 // the publisher, since nothing was sent.

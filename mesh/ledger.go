@@ -87,12 +87,12 @@ func (l ledger) write(files map[string][]byte) error {
 			continue
 		}
 		if err := l.fs.WriteFile(name, data); err != nil {
-			return fmt.Errorf("ledger: write %s: %w; is the disk full?", name, err)
+			return fmt.Errorf("ledger: write %s: %w: free some space", name, err)
 		}
 		names = append(names, name)
 	}
 	if err := l.fs.Sync(names...); err != nil {
-		return fmt.Errorf("ledger: sync: %w", err)
+		return fmt.Errorf("ledger: sync: %w: free some space", err)
 	}
 	return nil
 }

@@ -18,11 +18,11 @@ type Problem struct {
 // maxProblems bounds what one look returns.
 const maxProblems = 256
 
-// Problems tells what stands in the way now: a missing bootstrap, peers of another run, and, of the last ten minutes,
-// records that were refused and peers that were turned away. It is cheap, bounded, and sorted by peer.
+// Problems tells what stands in the way now: a missing bootstrap, peers of another run, a disk that takes no newer
+// version, and, of the last ten minutes, records that were refused and peers that were turned away. It is cheap, bounded, and sorted by peer.
 func (m *Mesh) Problems() []Problem {
 	now := time.Now()
-	all := slices.Concat(m.exchange.problems(), m.dialer.problems(), m.keeper.refused.recent(now), m.cfg.Members.strangers(now))
+	all := slices.Concat(m.exchange.problems(), m.dialer.problems(), m.keeper.problems(now), m.cfg.Members.strangers(now))
 	all = all[:min(len(all), maxProblems)] // the sources come by weight, and each is bounded itself
 	slices.SortFunc(all, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Text, b.Text))

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,5 +49,23 @@ func TestABootstrapPeerThatIsNoMemberIsAProblem(t *testing.T) {
 		nd := n.join(t, newTeam(1), 0, nil, peer.AddrInfo{ID: p})
 		time.Sleep(time.Second)
 		hasProblem(t, nd, p, "not a member")
+	})
+}
+
+func TestAFullDiskIsAProblemUntilItIsNot(t *testing.T) {
+	virtually(t, func(t *testing.T, n *virtualNet) {
+		tm := newTeam(2)
+		trainer := n.join(t, tm, 0, nil)
+		worker := n.join(t, tm, 1, nil, trainer.info())
+		time.Sleep(time.Second)
+		worker.disk.setFail(syscall.ENOSPC)
+		publish(t, trainer, tm, now(1))
+		time.Sleep(time.Second)
+		hasProblem(t, worker, "", "could not be noted: ledger: write")
+		worker.disk.setFail(nil)
+		eventually(t, 10*time.Second, "the head is adopted after all", func() bool { return worker.holds(now(1), 1) })
+		if all := worker.Problems(); len(all) > 0 {
+			t.Errorf("problems are left: %v", all)
+		}
 	})
 }
