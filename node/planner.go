@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/sparsecast/sparsecast/delta"
 	"github.com/sparsecast/sparsecast/mesh"
@@ -18,8 +17,8 @@ var ErrNoPath = errors.New("no path to the wanted state")
 
 // Plan returns the path that is cheapest in coded bytes from any root held to target, its edges in the order in
 // which they apply; it is nil when target is held. The zero root, where anchors start, is always held. Among equally
-// cheap paths the one with fewer edges wins, then the one whose manifests come first, so the order of held and edges
-// does not matter.
+// cheap paths the one with fewer edges wins, then the one whose manifests come first, looked at from the last to the
+// first, so the order of held and edges does not matter.
 func Plan(held []delta.Root, target delta.Root, edges []mesh.Edge) (path []mesh.Edge, err error) {
 	from := make(map[delta.Root][]mesh.Edge)
 	for _, e := range edges {
@@ -75,17 +74,21 @@ func (r *route) edges() []mesh.Edge {
 	return path
 }
 
+// compare puts the cheaper route first. Whatever was before the last edge needs no look: a state is settled by one
+// route, which alone is extended, so that two with the same last edge are the same.
 func (r *route) compare(s *route) int {
-	if c := cmp.Or(cmp.Compare(r.hi, s.hi), cmp.Compare(r.lo, s.lo), cmp.Compare(r.length, s.length)); c != 0 {
-		return c
-	}
-	return slices.CompareFunc(r.edges(), s.edges(), compareEdges)
+	return cmp.Or(
+		cmp.Compare(r.hi, s.hi),
+		cmp.Compare(r.lo, s.lo),
+		cmp.Compare(r.length, s.length),
+		compareEdges(r.last, s.last),
+	)
 }
 
 // compareEdges puts edges into a total order, by manifest first.
 func compareEdges(a, b mesh.Edge) int {
 	return cmp.Or(
-		bytes.Compare(a.Manifest.Bytes(), b.Manifest.Bytes()),
+		cmp.Compare(a.Manifest.KeyString(), b.Manifest.KeyString()),
 		bytes.Compare(a.Base[:], b.Base[:]),
 		bytes.Compare(a.Target[:], b.Target[:]),
 		cmp.Compare(a.Coded, b.Coded),

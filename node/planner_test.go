@@ -174,7 +174,7 @@ func better(a, b []mesh.Edge) bool {
 	if len(a) != len(b) {
 		return len(a) < len(b)
 	}
-	for i := range a {
+	for i := len(a) - 1; i >= 0; i-- {
 		if c := compareEdges(a[i], b[i]); c != 0 {
 			return c < 0
 		}
@@ -211,5 +211,35 @@ func BenchmarkPlanLongChain(b *testing.B) {
 		if path, err := Plan([]delta.Root{root("v0")}, root("v4096"), edges); err != nil || len(path) != 4096 {
 			b.Fatal(len(path), err)
 		}
+	}
+}
+
+// The worst that a catalogue may hold: as many ties as edges, all of them late.
+func BenchmarkPlanChainAndFan(b *testing.B) {
+	var edges []mesh.Edge
+	for i := range 2048 {
+		edges = append(edges, edge(fmt.Sprint("v", i), fmt.Sprint("v", i+1), 0), edge("v2048", fmt.Sprint("w", i), 0))
+	}
+	for b.Loop() {
+		if _, err := Plan([]delta.Root{root("v0")}, root("elsewhere"), edges); !errors.Is(err, ErrNoPath) {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Ties are settled by looking at little: whole routes would cost memory, which, unlike time, can be tested.
+func TestTiesCostLittle(t *testing.T) {
+	const length = 256
+	var edges []mesh.Edge
+	for i := range length {
+		edges = append(edges, edge(fmt.Sprint("v", i), fmt.Sprint("v", i+1), 0), edge(fmt.Sprint("v", length), fmt.Sprint("w", i), 0))
+	}
+	allocated := testing.AllocsPerRun(1, func() {
+		if _, err := Plan([]delta.Root{root("v0")}, root("elsewhere"), edges); !errors.Is(err, ErrNoPath) {
+			t.Error(err)
+		}
+	})
+	if allocated > 10*2*length {
+		t.Errorf("%.0f allocations for %d edges", allocated, 2*length)
 	}
 }
