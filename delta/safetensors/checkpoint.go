@@ -15,6 +15,7 @@ type Checkpoint struct {
 	files    []*weights
 	index    *stamp // of the index file, nil without one
 	metadata map[string]string
+	counted  metadataCount // what metadata holds
 }
 
 // place is where a tensor's bytes begin.
@@ -23,22 +24,26 @@ type place struct {
 	off  int64
 }
 
-// add takes over an open file with its tensors.
-func (c *Checkpoint) add(w *weights, h *header) {
+// add takes over an open file with its tensors, also when it fails.
+func (c *Checkpoint) add(w *weights, h *header) error {
 	c.files = append(c.files, w)
 	for _, e := range h.entries {
 		c.tensors = append(c.tensors, e.Tensor)
 		c.places = append(c.places, place{w, w.buffer + int64(e.begin)})
 	}
-	if c.metadata == nil {
-		c.metadata = h.metadata
-		return
+	if c.metadata == nil && h.metadata != nil {
+		c.metadata = make(map[string]string, len(h.metadata))
 	}
 	for k, v := range h.metadata {
-		if _, set := c.metadata[k]; !set {
-			c.metadata[k] = v
+		if _, set := c.metadata[k]; set {
+			continue
 		}
+		if err := c.counted.add(k, v); err != nil {
+			return err
+		}
+		c.metadata[k] = v
 	}
+	return nil
 }
 
 // sort brings the tensors of several files into the order of their names.

@@ -31,6 +31,8 @@
 //   - unknown keys in the description of a tensor;
 //   - a header that begins with white space: the format forbids it, the reference reads it;
 //   - more than 64 dimensions, which neither PyTorch nor NumPy can hold;
+//   - more than 65536 entries or 16 MiB of metadata in a checkpoint, and more than 1048576 tensors: what these take
+//     in memory is many times their text;
 //   - shards and index that disagree: a tensor that is in a shard and not in the index, in another shard than
 //     the index says, in the index and not in its shard; shard names that leave the directory.
 //

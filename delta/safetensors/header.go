@@ -56,6 +56,9 @@ func parseHeader(b []byte) (*header, error) {
 
 // parseEntry consumes the description of one tensor.
 func (h *header) parseEntry(w *walker, name string) error {
+	if err := checkCount(len(h.entries)); err != nil {
+		return err
+	}
 	e := entry{Tensor: Tensor{Name: name}}
 	var hasType bool
 	var offsets []uint64
@@ -104,6 +107,7 @@ func (e *entry) place(begin, end uint64) error {
 // parseMetadata consumes the free-form strings; null counts as none, as in the reference.
 func parseMetadata(w *walker) (map[string]string, error) {
 	m := map[string]string{}
+	var count metadataCount
 	found, err := w.objectOrNull(func(key string) error {
 		if _, twice := m[key]; twice {
 			return fmt.Errorf("duplicate key %s", quote(key))
@@ -113,7 +117,7 @@ func parseMetadata(w *walker) (map[string]string, error) {
 			return fmt.Errorf("%s: %w", quote(key), err)
 		}
 		m[key] = v
-		return nil
+		return count.add(key, v)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", metadataKey, err)

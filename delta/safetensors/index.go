@@ -77,6 +77,9 @@ func parseShardMap(w *walker) (*shardMap, error) {
 		if _, twice := m.shardOf[tensor]; twice {
 			return fmt.Errorf("duplicate tensor %s", quote(tensor))
 		}
+		if err := checkCount(len(m.shardOf)); err != nil {
+			return err
+		}
 		shard, err := w.text()
 		if err != nil {
 			return fmt.Errorf("tensor %s: %w", quote(tensor), err)

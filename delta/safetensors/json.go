@@ -13,6 +13,9 @@ import (
 // maxDepth bounds the nesting of values that are passed over.
 const maxDepth = 64
 
+// space is the white space of JSON.
+const space = " \t\r\n"
+
 // walker reads one JSON object member by member, so that memory follows what is kept and not what is written.
 type walker struct {
 	dec *json.Decoder
@@ -113,7 +116,7 @@ func (w *walker) numbers(limit int) ([]uint64, error) {
 	if w.raw[0] != '[' {
 		return nil, fmt.Errorf("want an array, found %s", quote(string(w.raw)))
 	}
-	inside := bytes.Trim(w.raw[1:len(w.raw)-1], " \t\r\n")
+	inside := bytes.Trim(w.raw[1:len(w.raw)-1], space)
 	if len(inside) == 0 {
 		return []uint64{}, nil
 	}
@@ -123,7 +126,7 @@ func (w *walker) numbers(limit int) ([]uint64, error) {
 	}
 	list := make([]uint64, 0, n)
 	for item := range bytes.SplitSeq(inside, []byte{','}) {
-		item = bytes.Trim(item, " \t\r\n")
+		item = bytes.Trim(item, space)
 		v, err := strconv.ParseUint(string(item), 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("%s: want an unsigned 64-bit integer", quote(string(item)))

@@ -46,6 +46,9 @@ func newLayout(tensors []Tensor, metadata map[string]string) (*layout, error) {
 
 // fileOrder checks the tensors and returns their indices in the order of the file.
 func fileOrder(tensors []Tensor) ([]int, error) {
+	if len(tensors) > maxTensors {
+		return nil, fmt.Errorf("%d tensors, at most %d", len(tensors), maxTensors)
+	}
 	names := make(map[string]struct{}, len(tensors))
 	order := make([]int, len(tensors))
 	for i := range tensors {
@@ -98,12 +101,13 @@ func appendMetadata(b []byte, metadata map[string]string) ([]byte, error) {
 		return b, nil
 	}
 	b = append(appendString(b, metadataKey), ":{"...)
+	var count metadataCount
 	for i, key := range slices.Sorted(maps.Keys(metadata)) {
 		if !validText(key, metadata[key]) {
 			return nil, fmt.Errorf("metadata %s: key or value is not valid UTF-8", quote(key))
 		}
-		if len(b)+len(key)+len(metadata[key]) > maxHeader {
-			return nil, fmt.Errorf("metadata takes more than %d bytes", maxHeader)
+		if err := count.add(key, metadata[key]); err != nil {
+			return nil, err
 		}
 		if i > 0 {
 			b = append(b, ',')

@@ -106,7 +106,9 @@ func openSingle(path string) (*Checkpoint, error) {
 		return nil, err
 	}
 	c := new(Checkpoint)
-	c.add(w, h)
+	if err := c.add(w, h); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
+	}
 	return c, nil
 }
 
@@ -138,8 +140,11 @@ func (c *Checkpoint) openShards(dir string, m *shardMap) error {
 		if err != nil {
 			return err
 		}
-		c.add(w, h)
-		if err := m.check(name, h); err != nil {
+		err = c.add(w, h)
+		if err == nil {
+			err = m.check(name, h)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}

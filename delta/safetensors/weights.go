@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 
 // halfWritten is the hint for files that look like a writer is still at work.
 const halfWritten = "half-written? wait until the writer is done"
+
+// padStep is how much of the end of a header is looked at in one go for padding, in bytes.
+const padStep = 16 << 10
 
 // stamp remembers what a file looked like when it was opened.
 type stamp struct {
@@ -112,12 +116,33 @@ func (w *weights) readHeader() (*header, error) {
 	if int64(n) > size-prefix {
 		return nil, fmt.Errorf("header of %d bytes in a file of %d (%s)", n, size, halfWritten)
 	}
-	text := make([]byte, n)
+	w.buffer = prefix + int64(n)
+	used, err := w.unpadded(int64(n))
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, used)
 	if err := w.readFull(text, prefix); err != nil {
 		return nil, err
 	}
-	w.buffer = prefix + int64(n)
 	return parseHeader(text)
+}
+
+// unpadded returns how much of a header of n bytes is left without the white space at its end, which takes no memory.
+func (w *weights) unpadded(n int64) (int64, error) {
+	piece := make([]byte, min(n, padStep))
+	for n > 0 {
+		p := piece[:min(n, padStep)]
+		if err := w.readFull(p, prefix+n-int64(len(p))); err != nil {
+			return 0, err
+		}
+		kept := len(bytes.TrimRight(p, space))
+		n -= int64(len(p) - kept)
+		if kept > 0 {
+			break
+		}
+	}
+	return n, nil
 }
 
 // checkLength verifies that the tensors end where the file does.

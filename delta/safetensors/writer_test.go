@@ -75,7 +75,7 @@ func TestCreateRefuses(t *testing.T) {
 		{[]Tensor{{"\xff", "U8", nil, 1}}, nil, `not valid UTF-8`},
 		{[]Tensor{{"a", "U8", make([]uint64, 65), 0}}, nil, `65 dimensions`},
 		{nil, map[string]string{"k": "\xff"}, `metadata "k"`},
-		{nil, map[string]string{"k": strings.Repeat("a", maxHeader)}, `metadata takes more than`},
+		{nil, map[string]string{"k": strings.Repeat("a", maxMetadataBytes)}, `bytes of metadata`},
 		{[]Tensor{{strings.Repeat("a", maxHeader), "U8", nil, 1}}, nil, `header of 1 tensors takes more than`},
 	}
 	for _, c := range cases {
