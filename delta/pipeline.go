@@ -22,15 +22,15 @@ func inOrder[J, R any](ctx context.Context, produce func(yield func(J) bool) err
 	}
 	n := min(runtime.GOMAXPROCS(0), maxWorkers)
 	g, ctx := errgroup.WithContext(ctx)
-	todo := make(chan task)
+	tasks := make(chan task)
 	inFlight := make(chan chan R, n) // in the order of the jobs; its size bounds the results that wait
 
 	g.Go(func() error {
-		defer close(todo)
+		defer close(tasks)
 		defer close(inFlight)
 		err := produce(func(j J) bool {
 			t := task{j, make(chan R, 1)}
-			return send(ctx, inFlight, t.done) && send(ctx, todo, t)
+			return send(ctx, inFlight, t.done) && send(ctx, tasks, t)
 		})
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func inOrder[J, R any](ctx context.Context, produce func(yield func(J) bool) err
 	for range n {
 		g.Go(func() error {
 			work := newWorker()
-			for t := range todo {
+			for t := range tasks {
 				r, err := work(t.job)
 				if err != nil {
 					return err
