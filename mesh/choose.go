@@ -57,11 +57,12 @@ func (p *picker) candidates(now time.Time) []candidate {
 		if len(p.asked[i]) > 0 {
 			continue
 		}
-		holders, near := p.holders(now, i)
+		holders, near, quick := p.holders(now, i)
 		scarce := near == 0 || holders == 1
 		if holders == 0 || scarce && !p.mine(now, i) {
 			continue
 		}
+		scarce = scarce || quick == 0 && p.leads(now, i)
 		if found = append(found, candidate{i, holders, scarce}); len(found) == sample {
 			break
 		}
@@ -70,17 +71,22 @@ func (p *picker) candidates(now time.Time) []candidate {
 	return found
 }
 
-// holders counts the peers that could deliver chunk i, and those of them that are near and do.
-func (p *picker) holders(now time.Time, i int) (all, near int) {
+// holders counts the peers that could deliver chunk i, those of them that are near and do, and those of these that
+// are not slow.
+func (p *picker) holders(now time.Time, i int) (all, near, quick int) {
 	for _, s := range p.peers {
-		if s.usable(now, i) {
-			all++
-			if p.near(s) && !p.sluggish(now, s) {
-				near++
+		if !s.usable(now, i) {
+			continue
+		}
+		all++
+		if p.near(s) && !p.sluggish(now, s) {
+			near++
+			if !p.slow(s) {
+				quick++
 			}
 		}
 	}
-	return all, near
+	return all, near, quick
 }
 
 // near tells whether s is cheap to ask: of this cluster, and not the trainer, whose uplink everybody shares.
@@ -106,6 +112,7 @@ func (p *picker) best(now time.Time, i int, scarce bool, but peer.ID) *source {
 func (p *picker) prefer(now time.Time, a, b *source) int {
 	return cmp.Or(
 		first(!p.sluggish(now, a), !p.sluggish(now, b)),
+		first(!p.slow(a), !p.slow(b)),
 		first(a.cluster == p.cluster, b.cluster == p.cluster),
 		first(a.role != RoleTrainer, b.role != RoleTrainer),
 		cmp.Compare(len(a.out), len(b.out)),

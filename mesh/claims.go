@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/ipfs/go-cid"
@@ -40,11 +41,22 @@ func (p *picker) mine(now time.Time, i int) bool {
 		if p.mayHold(now, s) {
 			return false
 		}
-		if p.claimant(now, s) && p.precedes(s, i) && !p.silent(now, s, i) {
+		if p.rival(now, s, i) {
 			return false
 		}
 	}
 	return true
+}
+
+// leads tells whether this node comes first for chunk i even among those that hold it. Where all near holders are slow,
+// this one alone may ask a far one: in a crowd everybody is slow, and a source must not be asked by each in turn.
+func (p *picker) leads(now time.Time, i int) bool {
+	return !slices.ContainsFunc(p.peers, func(s *source) bool { return s.cluster == p.cluster && p.rival(now, s, i) })
+}
+
+// rival tells whether chunk i is for s to ask for rather than for this node.
+func (p *picker) rival(now time.Time, s *source, i int) bool {
+	return p.claimant(now, s) && p.precedes(s, i) && !p.silent(now, s, i)
 }
 
 // precedes tells whether s comes before this node in the order of claimants of chunk i. Relays come first: they are

@@ -111,8 +111,9 @@ func (p *picker) failed(now time.Time, id peer.ID, i int, why reason) {
 // arrived notes that a peer delivered chunk i, which hold is told of apart.
 func (p *picker) arrived(now time.Time, id peer.ID, i int) {
 	if s := p.find(id); s != nil {
+		asked := p.askedAt(id, i, now)
+		s.delivered(now.Sub(asked), now.Sub(later(asked, s.got)), p.cfg.maxWindow)
 		s.heard, s.got = now, now
-		s.delivered(now.Sub(p.askedAt(id, i, now)), p.cfg.maxWindow)
 	}
 	p.release(id, i)
 }

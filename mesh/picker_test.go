@@ -218,13 +218,13 @@ func TestPickerSparesTrainerAndFarPeers(t *testing.T) {
 func TestWindowGrowsAndShrinks(t *testing.T) {
 	s := source{acquaintance: new(acquaintance), window: 4}
 	for range 4 {
-		s.delivered(time.Millisecond, 16)
+		s.delivered(time.Millisecond, time.Millisecond, 16)
 	}
 	if s.window != 5 {
 		t.Errorf("window %d after four deliveries, want 5", s.window)
 	}
 	for range 1000 {
-		s.delivered(time.Millisecond, 16)
+		s.delivered(time.Millisecond, time.Millisecond, 16)
 	}
 	if s.window != 16 {
 		t.Errorf("window %d after many deliveries, want 16", s.window)

@@ -33,6 +33,7 @@ type source struct {
 	run    int // deliveries since the window last changed
 	out    map[int]time.Time
 	pace   time.Duration // smoothed time from request to chunk
+	gap    time.Duration // smoothed time between two chunks while any is owed
 
 	busy   int // busy answers in a row
 	paused time.Time
@@ -144,6 +145,9 @@ func (p *picker) sluggish(now time.Time, s *source) bool {
 	return now.Sub(later(oldest, s.got)) >= 2*p.cfg.takeover
 }
 
+// slow tells whether s delivers so rarely that others are to be asked beside it.
+func (p *picker) slow(s *source) bool { return s.gap >= p.cfg.takeover/2 }
+
 // chunks returns what s was asked for, in order.
 func (s *source) chunks() []int { return slices.Sorted(maps.Keys(s.out)) }
 
@@ -154,14 +158,20 @@ func (s *source) shrink() {
 }
 
 // delivered widens the window by one for every full window that came well. Whatever was held against s is forgotten.
-func (s *source) delivered(took time.Duration, most int) {
+func (s *source) delivered(took, gap time.Duration, most int) {
 	s.busy, s.strikes, s.down = 0, 0, time.Time{}
-	if s.pace == 0 {
-		s.pace = took
-	}
-	s.pace += (took - s.pace) / 8
+	s.pace = smooth(s.pace, took)
+	s.gap = smooth(s.gap, gap)
 	if s.run++; s.run >= s.window && s.window < most {
 		s.window++
 		s.run = 0
 	}
+}
+
+// smooth moves an average towards a new value; zero is no average yet.
+func smooth(average, value time.Duration) time.Duration {
+	if average == 0 {
+		return value
+	}
+	return average + (value-average)/8
 }
