@@ -179,11 +179,9 @@ func (r *rollout) tidy(edges []mesh.Edge) {
 	}
 }
 
-// switchTo serves the state in sl as version v from now on.
+// switchTo serves the state in sl as version v from now on. The note comes before the link: after a crash in between,
+// a restart goes forward to v and never back.
 func (r *rollout) switchTo(sl slot, v api.VersionInfo) error {
-	if err := r.slots.point(sl); err != nil {
-		return err
-	}
 	if err := saveServed(r.dir, v); err != nil {
 		return err
 	}

@@ -254,18 +254,17 @@ func (s *slots) set(name string, root delta.Root) {
 // unpoint removes the link current, so that nobody loads what is not known to be whole.
 func (s *slots) unpoint() error { return s.dir.Remove("current") }
 
-// point lets the link current lead to a slot.
+// point lets the link current lead to a slot, which is left alone from then on.
 func (s *slots) point(sl slot) error {
-	s.hold(sl)
 	target := sl.dir
 	if rel, err := filepath.Rel(s.dir.Path("."), sl.dir); err == nil && filepath.IsLocal(rel) {
 		target = rel // survives a move of the data directory
 	}
-	if now, err := os.Readlink(s.dir.Path("current")); err == nil && now == target {
-		return nil
+	if now, err := os.Readlink(s.dir.Path("current")); err != nil || now != target {
+		if err := s.dir.Symlink(target, "current"); err != nil {
+			return fmt.Errorf("switch current to slot %s: %w", sl.name, err)
+		}
 	}
-	if err := s.dir.Symlink(target, "current"); err != nil {
-		return fmt.Errorf("switch current to slot %s: %w", sl.name, err)
-	}
+	s.hold(sl)
 	return nil
 }
