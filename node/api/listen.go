@@ -13,8 +13,7 @@ import (
 // Listener is an open address of the API, and the token that its callers must show.
 type Listener struct {
 	net.Listener
-	token  string       // empty on a Unix socket, which its file mode guards
-	unlink func() error // removes the socket's name, once
+	token string // empty on a Unix socket, which its file mode guards
 }
 
 // Listen opens address; tokenFile matters on TCP only, and is made when it is absent.
@@ -35,7 +34,7 @@ func Listen(address, tokenFile string) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w: set api: to a free port", err)
 	}
-	return &Listener{ln, token, func() error { return nil }}, nil
+	return &Listener{ln, token}, nil
 }
 
 func listenUnix(path string) (*Listener, error) {
@@ -54,13 +53,19 @@ func listenUnix(path string) (*Listener, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("api: %w", err), ln.Close())
 	}
-	return &Listener{Listener: ln, unlink: sync.OnceValue(func() error { return removeOwn(path, mine) })}, nil
+	return &Listener{Listener: &ownSocket{ln, sync.OnceValue(func() error { return removeOwn(path, mine) })}}, nil
+}
+
+// ownSocket is a Unix socket that removes its own name and no other.
+type ownSocket struct {
+	net.Listener
+	unlink func() error // works once
 }
 
 // Close stops listening and removes the socket's name, if that is still this socket. The name goes first: once the
 // socket is closed, the system may give its inode number to another.
-func (l *Listener) Close() error {
-	return errors.Join(l.unlink(), l.Listener.Close())
+func (s *ownSocket) Close() error {
+	return errors.Join(s.unlink(), s.Listener.Close())
 }
 
 // removeOwn removes path unless it is another file than mine by now, such as the socket of a node that was started

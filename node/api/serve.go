@@ -29,7 +29,7 @@ func (l *Listener) Serve(ctx context.Context, h http.Handler) error {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
+	go func() { served <- s.Serve(l.Listener) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("api: %w", err)
