@@ -74,7 +74,7 @@ func NewExchange(h host.Host, self Hello, store Store, cfg ExchangeConfig, stats
 func (x *Exchange) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	x.crew.muster(ctx)
+	x.muster(ctx)
 	notes := &network.NotifyBundle{
 		ConnectedF:    func(_ network.Network, c network.Conn) { x.meet(c.RemotePeer()) },
 		DisconnectedF: func(_ network.Network, c network.Conn) { x.lost(c.RemotePeer()) },
@@ -89,7 +89,7 @@ func (x *Exchange) Run(ctx context.Context) error {
 	x.host.Network().StopNotify(notes)
 	x.host.RemoveStreamHandler(controlProtocol)
 	x.host.RemoveStreamHandler(chunkProtocol)
-	x.crew.dismiss()
+	x.dismiss()
 	for _, l := range x.allLinks() {
 		l.stop()
 	}
