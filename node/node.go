@@ -67,7 +67,7 @@ func (n *Node) build() error {
 	if n.api, err = api.Listen(n.cfg.API, n.cfg.TokenFile()); err != nil {
 		return err
 	}
-	n.onClose(func() error { n.api.Close(); return nil }) // closed twice after Run, which is no error of ours
+	n.onClose(func() error { _ = n.api.Close(); return nil }) // Run has closed it already, unless it never ran
 	store, err := mesh.NewDiskStore(dir)
 	if err != nil {
 		return fmt.Errorf("open block store: %w", err)
