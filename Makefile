@@ -9,6 +9,9 @@ ARGS    ?=
 PKG     ?= ./...
 # FUZZTIME is how long each fuzz target runs.
 FUZZTIME ?= 5s
+# SEEDS and FIRST say which seeds sim runs; a failing one runs alone with SEEDS=1.
+SEEDS   ?= 100
+FIRST   ?= 1
 # LINTER runs by version, so that it never enters go.mod. The first run compiles it, which takes some minutes.
 LINTER  ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
@@ -16,7 +19,7 @@ export CGO_ENABLED := 0
 
 .PHONY: help
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # VCS stamping is off because it fails in a checkout that another user owns; the version below serves instead.
 .PHONY: build
@@ -29,11 +32,16 @@ demo: build ## build, then show a trainer and rollout nodes at work on this mach
 
 .PHONY: test
 test: ## run all tests
-	$(GO) test $(ARGS) $(PKG)
+	$(GO) test -timeout 30m $(ARGS) $(PKG)
 
 .PHONY: race
 race: ## run the short tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race -short $(ARGS) $(PKG)
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 30m $(ARGS) $(PKG)
+
+# An arm64 processor needs no qemu, and runs these among all tests.
+.PHONY: arm64
+arm64: ## run the tests of the codec's kernels for arm64 under qemu-user
+	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static -run 'Kernel|Golden|EdgeCases|RoundTrip' $(ARGS) ./delta
 
 .PHONY: verify
 verify: ## check formatting, go.mod, vet, lint and shell scripts
@@ -49,6 +57,10 @@ verify: ## check formatting, go.mod, vet, lint and shell scripts
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem $(ARGS) $(PKG)
 
+.PHONY: bench-huge
+bench-huge: ## take a tensor of more than 2^32 elements through diff and apply
+	$(GO) test ./cmd/sparsecast -run TestHuge -v -timeout 30m $(ARGS) -huge
+
 .PHONY: fuzz
 fuzz: ## fuzz each target for FUZZTIME (5s)
 	@set -e; for pkg in $$($(GO) list $(PKG)); do \
@@ -58,6 +70,14 @@ fuzz: ## fuzz each target for FUZZTIME (5s)
 	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; \
 	done
+
+.PHONY: sim
+sim: ## simulate whole nodes on bad days, SEEDS of them (100) from FIRST (1) on
+	$(GO) run ./scripts/sim -seeds $(SEEDS) -first $(FIRST) $(ARGS)
+
+.PHONY: plants
+plants: ## see that the simulation finds every planted bug (takes long)
+	$(GO) test ./scripts/sim -run TestPlants -plants -timeout 60m -v
 
 .PHONY: clean
 clean: ## remove what the other verbs leave behind

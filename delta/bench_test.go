@@ -74,7 +74,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 	got := NewMemory(old.schema)
 	for b.Loop() {
-		if _, err := Decode(context.Background(), bytes.NewReader(stream.Bytes()), old.schema, old, got, nil); err != nil {
+		if _, err := Decode(context.Background(), bytes.NewReader(stream.Bytes()), old.schema, old, got, DecodeOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -89,4 +89,35 @@ func BenchmarkRoot(b *testing.B) {
 		}
 	}
 	reportRatio(b, old)
+}
+
+// benchCut returns a state of one square tensor, cut into as many strips along a dimension.
+func benchCut(b *testing.B, dim int, strips uint64) *Memory {
+	const side = 4096
+	schema, err := NewSchemaOf([]StateTensors{{Tensors: []Tensor{tensorOf("w", "BF16", 2, side, side)}}}, func(string, Tensor) (cuts []Cut) {
+		for i := range strips {
+			c := boxOf(0, 0, side, side)
+			c.Start[dim], c.Extent[dim] = i*side/strips, side/strips
+			cuts = append(cuts, c)
+		}
+		return cuts
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return NewMemory(schema)
+}
+
+// BenchmarkRootCut reads pieces: rows lie together, columns are gathered.
+func BenchmarkRootCut(b *testing.B) {
+	for name, m := range map[string]*Memory{"rows": benchCut(b, 0, 8), "columns": benchCut(b, 1, 8)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := RootOf(context.Background(), m, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			reportRatio(b, m)
+		})
+	}
 }

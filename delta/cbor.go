@@ -47,3 +47,19 @@ func UnmarshalRecord(b []byte, v any) error {
 	}
 	return nil
 }
+
+// unmarshalVersion is UnmarshalRecord for a record that begins with its format's number, under the key 0, which lies
+// below 24. Another format is named as such, whatever its other fields are.
+func unmarshalVersion(b []byte, v any, want byte) error {
+	const smallMap = 5 << 5 // the major type of a map
+	if len(b) > 2 && b[0]&^0x1f == smallMap && b[1] == 0 && b[2] < 24 && b[2] != want {
+		return fmt.Errorf("format %d, this build reads %d; upgrade the older sparsecast", b[2], want)
+	}
+	if err := UnmarshalRecord(b, v); err != nil {
+		return err
+	}
+	if len(b) < 3 || b[1] != 0 || b[2] != want {
+		return fmt.Errorf("no number of a format")
+	}
+	return nil
+}

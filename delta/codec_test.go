@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"math"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"github.com/ipfs/go-cid"
 	"pgregory.net/rapid"
@@ -56,7 +58,7 @@ func roundTrip(t testing.TB, old, new *Memory) *Manifest {
 	if old != nil {
 		base = old
 	}
-	m, err := WriteEdge(ctx, spool, base, new, EncodeOptions{Copy: copied}, func(_ cid.Cid, b []byte) error {
+	m, _, err := WriteEdge(ctx, spool, base, new, EncodeOptions{Copy: copied}, func(_ cid.Cid, b []byte) error {
 		chunks = append(chunks, slices.Clone(b))
 		return nil
 	})
@@ -65,7 +67,7 @@ func roundTrip(t testing.TB, old, new *Memory) *Manifest {
 	}
 	again := mustRoundTripManifest(t, m)
 	got := NewMemory(new.schema)
-	if err := ApplyEdge(ctx, again, func(i int) ([]byte, error) { return chunks[i], nil }, new.schema, base, got, nil); err != nil {
+	if _, err := ApplyEdge(ctx, again, func(i int) ([]byte, error) { return chunks[i], nil }, new.schema, base, got, DecodeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for i, b := range new.tensors {
@@ -87,17 +89,32 @@ func roundTrip(t testing.TB, old, new *Memory) *Manifest {
 	return m
 }
 
-func mustRoundTripManifest(t testing.TB, m *Manifest) *Manifest {
+func mustRoundTripManifest(t fataler, m *Manifest) *Manifest {
 	t.Helper()
-	b, err := m.Encode()
+	e, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := DecodeManifest(b)
+	again, err := DecodeManifest(e.Root, leavesOf(e))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return again
+}
+
+// newRand returns a source whose seed is drawn.
+func newRand(t *rapid.T) *rand.Rand { return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 9)) }
+
+// leavesOf returns a getter of the leaves of an encoded manifest.
+func leavesOf(e EncodedManifest) func(cid.Cid) ([]byte, error) {
+	return func(id cid.Cid) ([]byte, error) {
+		for _, leaf := range e.Leaves {
+			if Sum(leaf).Equals(id) {
+				return leaf, nil
+			}
+		}
+		return nil, fmt.Errorf("no leaf %s", id)
+	}
 }
 
 func u16s(w ...uint16) []byte {
@@ -213,13 +230,32 @@ func TestRoundTripProperty(t *testing.T) {
 	})
 }
 
+// The first tile of a coding that changed may be raw: others with changes come before those of its coding then.
+func TestRowsStandInTheOrderOfTheirFirstChanges(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	tensors := []Tensor{tensorOf("a", "BF16", 2, 5000), tensorOf("b", "F32", 4, 5000), tensorOf("c", "BF16", 2, 5000)}
+	old := newState(t, tensors, make([]byte, 10000), make([]byte, 20000), make([]byte, 10000))
+	for _, b := range old.tensors {
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+	}
+	new := clone(old)
+	for i := range new.tensors[0] {
+		new.tensors[0][i] = byte(r.Uint32())
+	}
+	mutate(r, new.tensors[1], 4, 0.01)
+	mutate(r, new.tensors[2], 2, 0.01)
+	roundTrip(t, old, new)
+}
+
 func TestGridIsABijection(t *testing.T) {
 	for v := range 1 << 16 {
 		if got := patternAt(gridOf(uint16(v))); got != uint16(v) {
 			t.Fatalf("%#x comes back as %#x", v, got)
 		}
 	}
-	if stepBetween(uint16(0x3f80), uint16(0x3f81), true) != 1 || stepBetween(uint16(0xbf80), uint16(0xbf81), true) != -1 {
+	if stepBetween(uint16(0x3f80), uint16(0x3f81), true) != 1 || stepBetween(uint16(0xbf80), uint16(0xbf81), true) != 0xffff {
 		t.Error("a step away from zero must be up for positive and down for negative numbers")
 	}
 	if stepBetween(uint16(0x8000), uint16(0), true) != 1 {
@@ -227,38 +263,90 @@ func TestGridIsABijection(t *testing.T) {
 	}
 }
 
-func TestStepProperty(t *testing.T) {
+// What split and join, symbols and open bits make of every step must be that step.
+func TestSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		check := func(step int64, width int) {
-			in := cursor{appendStep(nil, step)}
-			if got, err := readStep(&in, width); err != nil || got != step || len(in.rest) != 0 {
-				t.Fatalf("step %d of width %d comes back as %d (%v)", step, width, got, err)
-			}
-		}
 		float := rapid.Bool().Draw(t, "float")
 		a, b := rapid.Uint64().Draw(t, "a"), rapid.Uint64().Draw(t, "b")
-		if uint8(a) != uint8(b) {
-			check(stepBetween(uint8(a), uint8(b), float), 1)
-		}
-		if a == b {
-			return
-		}
-		s := stepBetween(a, b, float)
-		check(s, 8)
-		if stepFrom(a, s, float) != b {
-			t.Fatalf("%x + %d is not %x", a, s, b)
-		}
+		checkStep(t, uint8(a), uint8(b), float)
+		checkStep(t, uint16(a), uint16(b), float)
+		checkStep(t, uint32(a), uint32(b), float)
+		checkStep(t, a, b, float)
 	})
-	for _, s := range []int64{math.MinInt64, math.MaxInt64, 1, -1, -128, 127} {
-		in := cursor{appendStep(nil, s)}
-		if got, err := readStep(&in, 8); err != nil || got != s {
-			t.Errorf("step %d comes back as %d (%v)", s, got, err)
+	for _, s := range []uint64{1, ^uint64(0), 1 << 63, 1<<63 - 1} {
+		checkStep(t, 0, s, false)
+	}
+	for size, down := range map[uint64]uint64{127: 0, 128: 1} {
+		if _, err := signed(uint8(size), down); err == nil {
+			t.Errorf("a step of size %d does not fit a byte but was read", size+1)
 		}
 	}
-	for _, s := range []int64{128, -129} {
-		in := cursor{appendStep(nil, s)}
-		if _, err := readStep(&in, 1); err == nil {
-			t.Errorf("step %d does not fit a byte but was read", s)
-		}
+}
+
+// signed returns the step of some size that has a sign.
+func signed[T word](size T, down uint64) (T, error) {
+	var w bitWriter
+	w.reset()
+	w.put(down, 1)
+	bits, err := newBitReader(append(w.finish(), make([]byte, bitSlack)...))
+	if err != nil {
+		return 0, err
+	}
+	steps := []T{size}
+	err = takeSigns(&tansReader{bitReader: bits}, steps)
+	return steps[0], err
+}
+
+func checkStep[T word](t interface{ Fatalf(string, ...any) }, a, b T, float bool) {
+	if a == b {
+		return
+	}
+	step := stepBetween(a, b, float)
+	if stepFrom(a, step, float) != b {
+		t.Fatalf("%x + %x is not %x", a, step, b)
+	}
+	size, down := split(step)
+	symbol, open := stepSymbol(size)
+	start, open2 := stepStart(symbol)
+	if open != open2 || size < start || size-start >= 1<<open || symbol > lastStep(int(unsafe.Sizeof(a))) {
+		t.Fatalf("a step of size %d has symbol %d, %d+%d bits", size+1, symbol, start, open)
+	}
+	if again, err := signed(T(size), down); err != nil || again != step {
+		t.Fatalf("step %x comes back as %x (%v)", step, again, err)
+	}
+}
+
+// restless is a state that somebody writes to: every read finds other words.
+type restless struct {
+	*Memory
+	reads *atomic.Uint32
+}
+
+func (r restless) ReadAt(t int, p []byte, off int64) error {
+	if err := r.Memory.ReadAt(t, p, off); err != nil {
+		return err
+	}
+	for i := int(r.reads.Add(1)); i < len(p); i += 97 {
+		p[i] ^= 1
+	}
+	return nil
+}
+
+// Whoever writes to a state while it is coded gets the code of what was hashed and copied, or that of no state at all; it is
+// never one for the other.
+func TestCodeIsOfWhatWasHashed(t *testing.T) {
+	old := newState(t, []Tensor{tensorOf("w", "BF16", 2, BlockWords+5000)}, make([]byte, 2*(BlockWords+5000)))
+	r := rand.New(rand.NewPCG(7, 1))
+	for i := range old.tensors[0] {
+		old.tensors[0][i] = byte(r.Uint32())
+	}
+	new := struct{ State }{restless{clone(old), new(atomic.Uint32)}} // which lends nothing
+	copied := NewMemory(old.schema)
+	var stream bytes.Buffer
+	sum, err := Encode(t.Context(), &stream, old, new, EncodeOptions{Copy: copied})
+	try(t, err)
+	got, root, err := decodeBytes(stream.Bytes(), old)
+	if err != nil || root != sum.Target || !bytes.Equal(got.tensors[0], copied.tensors[0]) || sum.Changed == 0 {
+		t.Errorf("%d changes lead to %s, want %s (%v)", sum.Changed, root, sum.Target, err)
 	}
 }

@@ -3,184 +3,203 @@ package delta
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 )
 
+// DecodeOptions are what a decoder may do along the way.
+type DecodeOptions struct {
+	Progress func(dense uint64) // if set, hears the bytes of the new state that have been written
+	// Reverse, if set, receives the stream that leads back from the new state to the old one, exactly as Encode
+	// would write it. Each frame comes in one call of Write, which returns before any byte of that frame is
+	// written to the sink: so what a decoder in place overwrites is never the only copy.
+	Reverse io.Writer
+	Keep    Keep // if set, sees every frame before it is written
+}
+
+// Decoded says what a stream held.
+type Decoded struct {
+	Root    Root     // of the new state
+	Digests *Digests // of the new state
+	Groups  []uint64 // bytes of the stream of each group
+	Frames  []uint32 // bytes of the code of each frame
+	Reverse *Summary // of the stream back; nil unless one was asked for
+}
+
 // Decode reads a stream that Encode wrote, applies it to old and writes the new state to sink, block by block as it
-// goes. It returns the root of what it wrote: the caller compares it with the root that was promised, and throws the
-// new state away when they differ. Old is nil for an anchor. Sink may lie in the same place as old, since a frame is
-// read whole before it is written; then nothing is left of old on any error.
-func Decode(ctx context.Context, r io.Reader, schema *Schema, old State, sink Sink, progress func(dense uint64)) (Root, error) {
-	if old != nil && !old.Schema().ID().Equals(schema.ID()) {
-		return Root{}, errors.New("decode: the stream has another schema than the state it is applied to")
-	}
-	root, err := newRootHash(schema)
+// goes. The caller compares the root of what it wrote with the root that was promised, and throws the new state away
+// when they differ. Old is nil for an anchor. Sink may lie in the same place as old, since a frame is read whole
+// before it is written; then nothing is left of old on any error.
+func Decode(ctx context.Context, r io.Reader, schema *Schema, old State, sink Sink, opt DecodeOptions) (Decoded, error) {
+	d, err := decode(ctx, r, schema, old, sink, opt)
 	if err != nil {
-		return Root{}, err
+		return Decoded{}, fmt.Errorf("decode: %w", err)
 	}
-	in := bufio.NewReaderSize(r, 64<<10)
+	return d, nil
+}
+
+func decode(ctx context.Context, r io.Reader, schema *Schema, old State, sink Sink, opt DecodeOptions) (Decoded, error) {
+	if old != nil && !old.Schema().ID().Equals(schema.ID()) {
+		return Decoded{}, errors.New("the stream has another schema than the state it is applied to")
+	}
+	if old == nil && opt.Reverse != nil {
+		return Decoded{}, errors.New("nothing leads back from an anchor")
+	}
+	var back *reversing
+	if opt.Reverse != nil {
+		back = newReversing(opt.Reverse, schema)
+	}
+	in := &streamReader{in: bufio.NewReaderSize(r, 64<<10), schema: schema}
+	d := Decoded{Digests: &Digests{}}
 	var dense uint64
-	err = inOrder(ctx,
-		func(yield func(frameJob) bool) error { return readFrames(in, schema, yield) },
-		func() func(frameJob) (decodedFrame, error) {
-			d := &frameDecoder{old: old, sink: sink, unsqueezer: newUnsqueezer()}
-			return d.decode
+	whole := opt.Reverse != nil || opt.Keep != nil
+	err := inOrder(ctx, workersFor(whole || old == nil),
+		func(yield func(frameJob) bool) error {
+			return in.run(func(f frame, code []byte) bool { return yield(frameJob{f, code, back.nextTurn()}) })
+		},
+		func() func(context.Context, frameJob) (decodedFrame, error) {
+			w := &frameDecoder{old: old, sink: sink, back: back.worker(), keep: opt.Keep, whole: whole, reader: newReaderScratch()}
+			return w.decode
 		},
 		func(f decodedFrame) error {
-			root.addRun(f.run, f.digests)
-			dense += denseBytes(f.run)
-			report(progress, dense)
+			d.Digests.blocks = append(d.Digests.blocks, f.digests...)
+			dense += f.dense()
+			report(opt.Progress, dense)
 			return nil
 		})
 	if err != nil {
-		return Root{}, fmt.Errorf("decode: %w", err)
+		return Decoded{}, err
 	}
-	return root.root(), nil
-}
-
-// frameJob is a frame as it stands in the stream, with the tiles that the schema says it holds.
-type frameJob struct {
-	run  []tile
-	code []byte
-}
-
-// headBound bounds the head section and the lengths of all sections of a frame.
-func headBound(run []tile) int { return widths + len(run)*(1+3*classCount) + 10*sectionCount }
-
-// codeBound bounds the code of a frame: what is longer than the dense bytes is not coded so. It bounds what a
-// stream can make us allocate.
-func codeBound(run []tile) int { return int(denseBytes(run))*4 + headBound(run) }
-
-// readFrames takes a stream apart. It asks for every frame that the schema implies and for nothing behind them.
-func readFrames(in *bufio.Reader, schema *Schema, yield func(frameJob) bool) error {
-	magic := make([]byte, len(streamMagic))
-	if _, err := io.ReadFull(in, magic); err != nil {
-		return fmt.Errorf("stream header: %w", truncated(err))
-	}
-	if string(magic) != streamMagic {
-		return fmt.Errorf("stream header: %q is no sparsecast stream that this build reads", magic)
-	}
-	n := 0
-	for run := range frames(schema) {
-		code, err := readFrame(in, codeBound(run))
-		if err != nil {
-			return fmt.Errorf("frame %d: %w", n, truncated(err))
+	d.Groups, d.Frames = in.groups, in.frames
+	if back != nil {
+		if d.Reverse, err = back.finish(); err != nil {
+			return Decoded{}, err
 		}
-		if !yield(frameJob{run, code}) {
-			return nil
-		}
-		n++
 	}
-	if _, err := in.ReadByte(); err != io.EOF {
-		return errors.New("bytes behind the last frame")
-	}
-	return nil
-}
-
-func readFrame(in *bufio.Reader, limit int) ([]byte, error) {
-	size, err := binary.ReadUvarint(in)
-	if err != nil {
-		return nil, err
-	}
-	if size > uint64(limit) {
-		return nil, fmt.Errorf("%d bytes of code, at most %d", size, limit)
-	}
-	code := make([]byte, size)
-	_, err = io.ReadFull(in, code)
-	return code, err
-}
-
-// truncated names an early end as such.
-func truncated(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the stream ends early")
-	}
-	return err
+	d.Root, err = d.Digests.Root(schema)
+	return d, err
 }
 
 type decodedFrame struct {
-	run     []tile
+	frame
 	digests []blockDigest
 }
 
 // frameDecoder decodes one frame at a time; it belongs to one worker.
 type frameDecoder struct {
-	old        State
-	sink       Sink
-	unsqueezer *unsqueezer
+	old    State
+	sink   Sink
+	back   *frameReverser // nil unless a reverse is written along
+	keep   Keep
+	whole  bool // all tiles are made before any is written
+	reader scratch[codeReader]
 
 	oldBuf, newBuf frameBuffer
-	sections       sections
 }
 
-func (d *frameDecoder) decode(f frameJob) (decodedFrame, error) {
+func (d *frameDecoder) decode(ctx context.Context, f frameJob) (out decodedFrame, err error) {
+	defer giveBuffer(f.code)
+	// Others may be writing what lies between the runs of a piece, so that only the runs are read.
+	d.oldBuf.narrow = true
+	out.frame = f.frame
+	if d.whole {
+		out.digests, err = d.decodeWhole(ctx, f)
+	} else {
+		out.digests, err = d.decodeTiles(ctx, f)
+	}
+	return out, err
+}
+
+func inFrame(f frame, err error) error {
+	return fmt.Errorf("frame %d, from tensor %d on: %w", f.number, f.tiles[0].tensor, err)
+}
+
+// decodeTiles makes one tile after the other, while it is in the cache.
+func (d *frameDecoder) decodeTiles(ctx context.Context, f frameJob) ([]blockDigest, error) {
+	reader, err := d.read(ctx, f)
+	defer d.reader.end()
+	if err != nil {
+		return nil, err
+	}
+	digests := make([]blockDigest, len(f.tiles))
+	into := d.lender()
+	for i, t := range f.tiles {
+		var old []byte
+		if d.old != nil {
+			if old, err = d.oldBuf.loadOne(d.old, t); err != nil {
+				return nil, err
+			}
+		}
+		new := d.newBuf.layOne(t, into)
+		reader.tile(i, t.coding, old, new)
+		digests[i] = digestBlock(new)
+		if into != nil && t.box == nil {
+			continue
+		}
+		if err := storeTile(d.sink, t, new); err != nil {
+			return nil, err
+		}
+	}
+	if err := reader.finish(); err != nil {
+		return nil, inFrame(f.frame, err)
+	}
+	return digests, nil
+}
+
+// read reads the code of a frame.
+func (d *frameDecoder) read(ctx context.Context, f frameJob) (*codeReader, error) {
+	reader, err := d.reader.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	words, err := reader.begin(f.frame, f.code, d.old == nil)
+	if err != nil {
+		return nil, inFrame(f.frame, err)
+	}
+	if d.old != nil {
+		next, err := d.reader.weigh(ctx, words)
+		if err != nil {
+			return nil, err
+		}
+		if next != nil {
+			reader = next
+			if _, err := reader.begin(f.frame, f.code, false); err != nil {
+				return nil, inFrame(f.frame, err)
+			}
+		}
+	}
+	if err := reader.read(); err != nil {
+		return nil, inFrame(f.frame, err)
+	}
+	return reader, nil
+}
+
+// decodeWhole makes all tiles before it writes any.
+func (d *frameDecoder) decodeWhole(ctx context.Context, f frameJob) (digests []blockDigest, err error) {
 	var oldTiles [][]byte
 	if d.old != nil {
-		var err error
-		if oldTiles, err = d.oldBuf.load(d.old, f.run); err != nil {
-			return decodedFrame{}, err
+		if oldTiles, err = d.oldBuf.load(d.old, f.frame); err != nil {
+			return nil, err
 		}
 	}
-	newTiles := d.newBuf.lay(f.run)
-	if err := d.decodeTiles(f, oldTiles, newTiles); err != nil {
-		return decodedFrame{}, err
+	newTiles := d.newBuf.lay(f.frame, nil)
+	if err := d.reader.own.decode(f.frame, f.code, oldTiles, newTiles); err != nil {
+		return nil, inFrame(f.frame, err)
 	}
-	if err := store(d.sink, f.run, newTiles); err != nil {
-		return decodedFrame{}, err
+	if d.back == nil {
+		digests = digestAll(newTiles)
+	} else if digests, err = d.back.write(ctx, f, oldTiles, newTiles); err != nil {
+		return nil, err
 	}
-	return decodedFrame{f.run, digestAll(newTiles)}, nil
+	return digests, d.keep.around(f.block, newTiles, func() error { return store(d.sink, f.frame, newTiles) })
 }
 
-func (d *frameDecoder) decodeTiles(f frameJob, oldTiles, newTiles [][]byte) error {
-	if err := d.unsqueezer.unpack(&d.sections, f.code, codeBound(f.run)); err != nil {
-		return err
-	}
-	var in [sectionCount]cursor
-	for i := range in {
-		in[i].rest = d.sections[i]
-	}
-	floors, err := in[sectionHead].take(widths)
-	if err != nil {
-		return err
-	}
-	for i, t := range f.run {
-		var old []byte
-		if oldTiles != nil {
-			old = oldTiles[i]
-		}
-		if err := decodeTile(&in, t, old, newTiles[i], floors[widthIndex(t.coding.width)]); err != nil {
-			return fmt.Errorf("tensor %d, byte %d: %w", t.tensor, t.off, err)
-		}
-	}
-	for i, c := range in {
-		if len(c.rest) > 0 {
-			return fmt.Errorf("section %d: %d bytes too many", i, len(c.rest))
-		}
-	}
-	return nil
-}
-
-// decodeTile fills new. Old is nil in an anchor, where every tile is raw.
-func decodeTile(in *[sectionCount]cursor, t tile, old, new []byte, floor uint8) error {
-	mode, err := in[sectionHead].take(1)
-	if err != nil {
-		return err
-	}
-	switch {
-	case mode[0] == tileRaw:
-		return readRaw(in, new, t.coding.width)
-	case old == nil:
-		return fmt.Errorf("tile of mode %d in an anchor", mode[0])
-	case mode[0] == tileUnchanged:
-		copy(new, old)
+// lender returns what new tiles may be made in, not where the old ones lie.
+func (d *frameDecoder) lender() lender {
+	l, ok := d.sink.(lender)
+	if old, same := d.old.(lender); !ok || same && old == l {
 		return nil
-	case mode[0] == tileSparse:
-		copy(new, old)
-		_, err := readChanges(in, old, new, t.coding, floor)
-		return err
 	}
-	return fmt.Errorf("unknown tile mode %d", mode[0])
+	return l
 }

@@ -1,6 +1,10 @@
 package delta
 
-import "github.com/sparsecast/sparsecast/delta/safetensors"
+import (
+	"fmt"
+
+	"github.com/sparsecast/sparsecast/delta/safetensors"
+)
 
 // coding says how the elements of a dtype are read as words: little-endian unsigned integers of width bytes.
 // Which words change depends above all on the exponent of the old value, and a float moves by small steps on
@@ -39,4 +43,12 @@ func codingOf(dtype string) coding {
 		}
 	}
 	return coding{width: 1}
+}
+
+// String names a coding for errors.
+func (c coding) String() string {
+	if c.float {
+		return fmt.Sprintf("floats of %d bits", 8*c.width)
+	}
+	return fmt.Sprintf("words of %d bits", 8*c.width)
 }

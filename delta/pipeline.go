@@ -7,20 +7,32 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxWorkers bounds memory on wide machines: a worker holds about 16 MiB.
-const maxWorkers = 8
+// maxWorkers bounds memory on wide machines: a worker holds about 2 MiB, and those that are at heavy frames more. What
+// holds whole frames, as anchors do, has wholeWorkers, of about 16 MiB.
+const (
+	maxWorkers   = 32
+	wholeWorkers = 8
+)
 
-// inOrder runs jobs on all cores and collects their results in the order of the jobs. Produce, called once, hands
-// the jobs to yield until that returns false; newWorker makes a worker with scratch memory of its own. Produce and
-// collect each run in one goroutine. The first error ends everything.
-func inOrder[J, R any](ctx context.Context, produce func(yield func(J) bool) error,
-	newWorker func() func(J) (R, error), collect func(R) error,
+func workersFor(wholeFrames bool) int {
+	if wholeFrames {
+		return wholeWorkers
+	}
+	return maxWorkers
+}
+
+// inOrder runs jobs on all cores, but by no more workers than most, and collects their results in the order of the jobs. Produce, called once, hands
+// the jobs to yield until that returns false; newWorker makes a worker with scratch memory of its own, which takes the
+// next job when it is done with one. Produce and collect each run in one goroutine. The first error ends everything,
+// and the context that workers hear.
+func inOrder[J, R any](ctx context.Context, most int, produce func(yield func(J) bool) error,
+	newWorker func() func(context.Context, J) (R, error), collect func(R) error,
 ) error {
 	type task struct {
 		job  J
 		done chan R
 	}
-	n := min(runtime.GOMAXPROCS(0), maxWorkers)
+	n := min(runtime.GOMAXPROCS(0), most)
 	g, ctx := errgroup.WithContext(ctx)
 	tasks := make(chan task)
 	inFlight := make(chan chan R, n) // in the order of the jobs; its size bounds the results that wait
@@ -41,7 +53,7 @@ func inOrder[J, R any](ctx context.Context, produce func(yield func(J) bool) err
 		g.Go(func() error {
 			work := newWorker()
 			for t := range tasks {
-				r, err := work(t.job)
+				r, err := work(ctx, t.job)
 				if err != nil {
 					return err
 				}

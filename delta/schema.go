@@ -12,129 +12,86 @@ import (
 // Tensor describes one tensor of a state: its name, dtype as the checkpoint spells it, shape, and size in bytes.
 type Tensor = safetensors.Tensor
 
-// Schema is what never changes between the versions of a state: its tensors, in the order of their names.
+// Schema is what never changes between versions: the named states that move as one version, their tensors, and the
+// pieces and groups that those are cut into. Tensors are numbered through all states, in the order of state and name.
 type Schema struct {
 	tensors []Tensor
+	states  []StateRange
+	groups  []string
+	pieces  []Piece // in the order of the stream: by group, tensor and start
+	blocks  int
 	encoded []byte
 	id      cid.Cid
 }
 
-const maxNameLen = 1024
-
-type schemaRecord struct {
-	Version uint64         `cbor:"0,keyasint"`
-	Tensors []tensorRecord `cbor:"1,keyasint"`
+// StateTensors is a state as a schema is made of it: policy, draft model, adapter. The only state of a version
+// usually has no name.
+type StateTensors struct {
+	Name    string
+	Tensors []Tensor
 }
 
-type tensorRecord struct {
-	_     struct{} `cbor:",toarray"`
+// StateRange says which of the tensors of a schema are those of one state.
+type StateRange struct {
 	Name  string
-	DType string
-	Shape []uint64
-	Bytes uint64
+	First int // index of its first tensor
+	Count int
 }
 
-// NewSchema returns the schema of tensors, which may come in any order.
+// Cutting says how a tensor of a state is cut into pieces, which must fill it without overlap. Nil leaves it whole
+// in the group without a name.
+type Cutting func(state string, t Tensor) []Cut
+
+// Cut is one piece of a tensor as a Cutting asks for it: a box, from Start on, Extent elements along every dimension,
+// or the whole tensor where both are nil.
+type Cut struct {
+	Group         string
+	Start, Extent []uint64
+}
+
+// NewSchema returns the schema of one state without a name, whose tensors may come in any order, each of them one
+// piece, all in one group.
 func NewSchema(tensors []Tensor) (*Schema, error) {
-	s := &Schema{tensors: slices.Clone(tensors)}
-	slices.SortFunc(s.tensors, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
-	if err := s.validate(); err != nil {
-		return nil, err
+	return NewSchemaOf([]StateTensors{{Tensors: tensors}}, nil)
+}
+
+// NewSchemaOf returns the schema of several states, cut as cut says; nil leaves all tensors whole in one group.
+func NewSchemaOf(states []StateTensors, cut Cutting) (*Schema, error) {
+	s := &Schema{}
+	states = slices.Clone(states)
+	slices.SortFunc(states, func(a, b StateTensors) int { return strings.Compare(a.Name, b.Name) })
+	for _, st := range states {
+		s.states = append(s.states, StateRange{Name: st.Name, First: len(s.tensors), Count: len(st.Tensors)})
+		s.tensors = append(s.tensors, st.Tensors...)
+		own := s.tensors[len(s.tensors)-len(st.Tensors):]
+		slices.SortFunc(own, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
 	}
-	r := schemaRecord{Version: 1, Tensors: make([]tensorRecord, len(s.tensors))}
-	for i, t := range s.tensors {
-		r.Tensors[i] = tensorRecord{Name: t.Name, DType: t.DType, Shape: shapeOf(t), Bytes: uint64(t.Size)}
+	if cut == nil {
+		cut = func(string, Tensor) []Cut { return nil }
 	}
-	var err error
-	if s.encoded, err = MarshalRecord(r); err != nil {
+	s.cutUp(cut)
+	if err := s.settle(); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	if len(s.encoded) > MaxBlock {
-		return nil, fmt.Errorf("schema: %d tensors take %d bytes to describe, at most %d", len(tensors), len(s.encoded), MaxBlock)
-	}
-	s.id = Sum(s.encoded)
 	return s, nil
 }
 
-// shapeOf never returns nil, so that a 0-d tensor has one encoding.
-func shapeOf(t Tensor) []uint64 {
-	if t.Shape == nil {
-		return []uint64{}
-	}
-	return t.Shape
-}
-
-// DecodeSchema reads what Encode returned and refuses everything else.
-func DecodeSchema(b []byte) (*Schema, error) {
-	if len(b) > MaxBlock {
-		return nil, fmt.Errorf("schema: %d bytes, at most %d", len(b), MaxBlock)
-	}
-	var r schemaRecord
-	if err := UnmarshalRecord(b, &r); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	if r.Version != 1 {
-		return nil, fmt.Errorf("schema: format %d, this build reads 1; upgrade sparsecast", r.Version)
-	}
-	s := &Schema{tensors: make([]Tensor, len(r.Tensors)), encoded: b, id: Sum(b)}
-	for i, t := range r.Tensors {
-		if t.Bytes > 1<<62 {
-			return nil, fmt.Errorf("schema: tensor %q: %d bytes", t.Name, t.Bytes)
-		}
-		s.tensors[i] = Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Size: int64(t.Bytes)}
-	}
-	return s, s.validate()
-}
-
-// validate holds for every schema, ours or a peer's. The sizes of a peer's schema must follow from its dtypes and
-// shapes, and their sum must fit, since files are laid out by them.
-func (s *Schema) validate() error {
-	var total uint64
-	for i, t := range s.tensors {
-		if len(t.Name) > maxNameLen || len(t.DType) > 64 || len(t.Shape) > 64 {
-			return fmt.Errorf("schema: tensor %d: name, dtype or shape too long", i)
-		}
-		if i > 0 && s.tensors[i-1].Name >= t.Name {
-			return fmt.Errorf("schema: tensor %q: doubled or out of order", t.Name)
-		}
-		if err := checkSize(t); err != nil {
-			return fmt.Errorf("schema: tensor %q: %w", t.Name, err)
-		}
-		if total += uint64(t.Size); total > 1<<62 {
-			return fmt.Errorf("schema: more than 2^62 bytes in all")
-		}
-	}
-	return nil
-}
-
-func checkSize(t Tensor) error {
-	if t.Size < 0 {
-		return fmt.Errorf("%d bytes", t.Size)
-	}
-	bits, known := safetensors.BitWidth(t.DType)
-	if !known {
-		return nil
-	}
-	n := uint64(t.Size) * 8
-	if t.Size >= 1<<60 || n%uint64(bits) != 0 {
-		return fmt.Errorf("%d bytes do not hold whole elements of %s", t.Size, t.DType)
-	}
-	n /= uint64(bits)
-	product := uint64(1)
-	for _, d := range t.Shape {
-		if d != 0 && product > (1<<62)/d {
-			return fmt.Errorf("shape %v is too large", t.Shape)
-		}
-		product *= d
-	}
-	if product != n {
-		return fmt.Errorf("shape %v of %s does not take %d bytes", t.Shape, t.DType, t.Size)
-	}
-	return nil
-}
-
-// Tensors returns the tensors in the order of their names. The caller must not change them.
+// Tensors returns the tensors in the order of state and name. The caller must not change them.
 func (s *Schema) Tensors() []Tensor { return s.tensors }
+
+// States returns the states in the order of their names. The caller must not change them.
+func (s *Schema) States() []StateRange { return s.states }
+
+// StateOf returns the index into States of the state that tensor t belongs to.
+func (s *Schema) StateOf(t int) int {
+	return sortedIndex(len(s.states), func(i int) bool { return s.states[i].First+s.states[i].Count > t })
+}
+
+// Groups returns the names of the groups, in order. The caller must not change them.
+func (s *Schema) Groups() []string { return s.groups }
+
+// Pieces returns the pieces in the order of the stream: by group, tensor and start. The caller must not change them.
+func (s *Schema) Pieces() []Piece { return s.pieces }
 
 // Encode returns the canonical bytes of s. The caller must not change them.
 func (s *Schema) Encode() []byte { return s.encoded }
@@ -158,4 +115,22 @@ func (s *Schema) Elements() uint64 {
 		n += uint64(t.Size) / uint64(codingOf(t.DType).width)
 	}
 	return n
+}
+
+// Blocks returns the number of blocks of a state under s. They are numbered in the order of the stream.
+func (s *Schema) Blocks() int { return s.blocks }
+
+// GroupBlocks returns the blocks of group g: from first on, up to and without end.
+func (s *Schema) GroupBlocks(g int) (first, end int) {
+	at := sortedIndex(len(s.pieces), func(i int) bool { return s.pieces[i].Group >= g })
+	to := sortedIndex(len(s.pieces), func(i int) bool { return s.pieces[i].Group > g })
+	return s.firstBlock(at), s.firstBlock(to)
+}
+
+// firstBlock returns the number of the first block of piece i, or of what would follow the last piece.
+func (s *Schema) firstBlock(i int) int {
+	if i == len(s.pieces) {
+		return s.blocks
+	}
+	return s.pieces[i].block
 }

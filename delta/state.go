@@ -26,7 +26,12 @@ type Checkpoint struct {
 
 // OpenCheckpoint opens a checkpoint file or directory as a State.
 func OpenCheckpoint(path string) (*Checkpoint, error) {
-	c, err := safetensors.Open(path)
+	return OpenCheckpointOn(safetensors.OS{}, path)
+}
+
+// OpenCheckpointOn is OpenCheckpoint on another disk than this machine's.
+func OpenCheckpointOn(d safetensors.Disk, path string) (*Checkpoint, error) {
+	c, err := safetensors.OpenOn(d, path)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +55,13 @@ type Draft struct {
 
 // CreateDraft begins a checkpoint of one file at path.
 func CreateDraft(path string, schema *Schema) (*Draft, error) {
+	return CreateDraftOn(safetensors.OS{}, path, schema)
+}
+
+// CreateDraftOn is CreateDraft on another disk than this machine's.
+func CreateDraftOn(d safetensors.Disk, path string, schema *Schema) (*Draft, error) {
 	// Loaders of the Hugging Face family ask for the format entry.
-	w, err := safetensors.Create(path, schema.Tensors(), map[string]string{"format": "pt"})
+	w, err := safetensors.CreateOn(d, path, schema.Tensors(), map[string]string{"format": "pt"})
 	if err != nil {
 		return nil, err
 	}
@@ -98,4 +108,8 @@ func (m *Memory) WriteAt(t int, p []byte, off int64) error {
 	}
 	copy(m.tensors[t][off:], p)
 	return nil
+}
+
+func (m *Memory) lend(t int, off int64, n int) []byte {
+	return m.tensors[t][off : off+int64(n) : off+int64(n)]
 }

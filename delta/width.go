@@ -1,53 +1,68 @@
 package delta
 
-// widths is the number of word widths: 1, 2, 4 and 8 bytes.
-const widths = 4
+// The functions here choose the width once a block; everything inside runs on words of one type.
 
-// The functions here choose the width once a tile; everything inside runs on words of one type.
-
-func findChanges(pos []uint32, old, new []byte, c coding, seen *exponents) []uint32 {
-	switch c.width {
+func newSparseEncoder(width int) sparseWriter {
+	switch width {
 	case 1:
-		return changesOf[uint8](pos, old, new, c, seen)
+		return &sparseEncoder[uint8]{}
 	case 2:
-		return changesOf[uint16](pos, old, new, c, seen)
+		return &sparseEncoder[uint16]{}
 	case 4:
-		return changesOf[uint32](pos, old, new, c, seen)
+		return &sparseEncoder[uint32]{}
 	default:
-		return changesOf[uint64](pos, old, new, c, seen)
+		return &sparseEncoder[uint64]{}
 	}
 }
 
-func changesOf[T word](pos []uint32, old, new []byte, c coding, seen *exponents) []uint32 {
-	pos = appendChanged(pos, wordsOf[T](old), wordsOf[T](new))
-	countExponents(seen, wordsOf[T](old), pos, c)
-	return pos
-}
-
-func writeChanges(s *sections, old, new []byte, pos []uint32, c coding, floor uint8) {
-	k := newClassifier(c, floor)
-	switch c.width {
+func newSparseDecoder(width int) sparseReader {
+	switch width {
 	case 1:
-		writeSparse(s, wordsOf[uint8](old), wordsOf[uint8](new), pos, k, c.float)
+		return &sparseDecoder[uint8]{}
 	case 2:
-		writeSparse(s, wordsOf[uint16](old), wordsOf[uint16](new), pos, k, c.float)
+		return &sparseDecoder[uint16]{}
 	case 4:
-		writeSparse(s, wordsOf[uint32](old), wordsOf[uint32](new), pos, k, c.float)
+		return &sparseDecoder[uint32]{}
 	default:
-		writeSparse(s, wordsOf[uint64](old), wordsOf[uint64](new), pos, k, c.float)
+		return &sparseDecoder[uint64]{}
 	}
 }
 
-func readChanges(s *[sectionCount]cursor, old, new []byte, c coding, floor uint8) (int, error) {
-	k := newClassifier(c, floor)
+func countExponentsOf(n *exponents, old, new []byte, c coding) (seen int) {
 	switch c.width {
 	case 1:
-		return readSparse(s, wordsOf[uint8](old), wordsOf[uint8](new), k, 1, c.float)
+		return countExponents(n, wordsOf[uint8](old), wordsOf[uint8](new), c)
 	case 2:
-		return readSparse(s, wordsOf[uint16](old), wordsOf[uint16](new), k, 2, c.float)
+		return countExponents(n, wordsOf[uint16](old), wordsOf[uint16](new), c)
 	case 4:
-		return readSparse(s, wordsOf[uint32](old), wordsOf[uint32](new), k, 4, c.float)
+		return countExponents(n, wordsOf[uint32](old), wordsOf[uint32](new), c)
 	default:
-		return readSparse(s, wordsOf[uint64](old), wordsOf[uint64](new), k, 8, c.float)
+		return countExponents(n, wordsOf[uint64](old), wordsOf[uint64](new), c)
+	}
+}
+
+func appendPlaneOf(dst, block []byte, plane int, c coding) []byte {
+	switch c.width {
+	case 1:
+		return appendPlane(dst, wordsOf[uint8](block), plane, c.float)
+	case 2:
+		return appendPlane(dst, wordsOf[uint16](block), plane, c.float)
+	case 4:
+		return appendPlane(dst, wordsOf[uint32](block), plane, c.float)
+	default:
+		return appendPlane(dst, wordsOf[uint64](block), plane, c.float)
+	}
+}
+
+func joinPlanesOf(block []byte, planes *[8][]byte, c coding) {
+	switch c.width {
+	case 1:
+		joinPlanes(wordsOf[uint8](block), planes, c.float)
+	case 2:
+		joinPlanes(wordsOf[uint16](block), planes, c.float)
+	case 4:
+		joinPlanes(wordsOf[uint32](block), planes, c.float)
+	default:
+		joinPlanes(wordsOf[uint64](block), planes, c.float)
 	}
 }

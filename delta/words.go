@@ -28,3 +28,8 @@ func bytesOf(w []uint64) []byte {
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 8*len(w))
 }
+
+// wordBytes looks at w as bytes.
+func wordBytes[T word](w []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), len(w)*int(unsafe.Sizeof(T(0))))
+}

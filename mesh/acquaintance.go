@@ -14,6 +14,7 @@ type acquaintance struct {
 	joined  time.Time // for the first time
 	claimed bool      // it has been fetching the manifest: claiming again is no news
 	told    bitmap    // every chunk that it ever said it holds
+	denied  bitmap    // every chunk that it said it holds and did not when it was asked
 	news    time.Time // when it last told of a chunk that was new of it and missing here
 	lapsed  bool      // it has been passed over as an owner, and has had no news since
 	strikes int       // failures in a row
@@ -24,7 +25,7 @@ type acquaintance struct {
 func (p *picker) meet(now time.Time, id peer.ID) *acquaintance {
 	a := p.met[id]
 	if a == nil {
-		a = &acquaintance{joined: now, told: newBitmap(len(p.at))}
+		a = &acquaintance{joined: now, told: newBitmap(len(p.at)), denied: newBitmap(len(p.at))}
 		p.met[id] = a
 	}
 	return a
@@ -48,6 +49,16 @@ func (p *picker) heedOne(now time.Time, a *acquaintance, i int) {
 	if p.at[i] >= 0 {
 		a.hopeful(now)
 	}
+}
+
+// vouches returns a byte of the chunks that s holds by its own word, as far as that still counts. Whoever has let down
+// again and again, and delivered nothing since, may say what it likes: else one that serves nothing could keep everybody
+// waiting for what is gone.
+func (s *source) vouches(k int) byte {
+	if s.strikes >= hollow {
+		return 0
+	}
+	return s.has[k] &^ s.denied[k]
 }
 
 // hopeful notes that a peer showed that it gets on.

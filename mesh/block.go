@@ -17,6 +17,11 @@ const (
 	blockFirst   = 250 * time.Millisecond // before all are asked again, at first
 	blockLongest = 2 * time.Second        // and at most
 	blockRound   = 5 * time.Second        // for answers once all were asked; then those that have it by now are found
+
+	// A block that is promised or on its way for longer than blockGrace, and what its size takes at blockPace bytes a
+	// second, is not to be had: somebody may say so for ever.
+	blockGrace = 15 * time.Second
+	blockPace  = 64 << 10
 )
 
 // Block returns the block that id names: from the store, or from the first peer that has it, after which it is in
@@ -26,6 +31,8 @@ func (x *Exchange) Block(ctx context.Context, id cid.Cid, limit int) ([]byte, er
 		return nil, fmt.Errorf("block: %w", err)
 	}
 	limit = min(limit, delta.MaxBlock)
+	defer x.lacks.clear(id)
+	despair := time.Now().Add(blockGrace + time.Duration(limit)*time.Second/blockPace)
 	for wait := blockFirst; ; wait = min(2*wait, blockLongest) {
 		data, err := x.store.Get(id)
 		switch {
@@ -42,6 +49,10 @@ func (x *Exchange) Block(ctx context.Context, id cid.Cid, limit int) ([]byte, er
 			continue // it is in the store now
 		case errors.Is(err, errStore):
 			return nil, fmt.Errorf("block %s: %w", id, err)
+		case errors.Is(err, errAbsent), time.Now().After(despair):
+			x.lacks.note(id, id)
+		default:
+			x.lacks.clear(id)
 		}
 		again := time.NewTimer(wait)
 		select {
@@ -64,12 +75,12 @@ func (x *Exchange) nextMeeting() <-chan struct{} {
 }
 
 // askAll asks one peer after the other, and the next one, too, when one stays silent. It returns nil when the block
-// is in the store, and otherwise what the last one answered, or errAbsent. Whoever then still owes an answer may give
-// it to the next round: asking again joins the request that is under way.
+// is in the store, and otherwise what went wrong: errAbsent only when nobody who is connected has it. Whoever then still
+// owes an answer may give it to the next round: asking again joins the request that is under way.
 func (x *Exchange) askAll(ctx context.Context, id cid.Cid, limit int) error {
 	peers := x.byDistance()
 	answers := make(chan error, len(peers)) // never blocks a lane
-	last := errAbsent
+	why := errAbsent
 	var end <-chan time.Time
 	for open := 0; len(peers) > 0 || open > 0; {
 		var hedge <-chan time.Time
@@ -79,7 +90,7 @@ func (x *Exchange) askAll(ctx context.Context, id cid.Cid, limit int) error {
 			})
 			peers = peers[1:]
 			if err != nil {
-				last = err
+				why = likelier(why, err)
 				continue
 			}
 			open++
@@ -93,15 +104,23 @@ func (x *Exchange) askAll(ctx context.Context, id cid.Cid, limit int) error {
 			if open--; err == nil || errors.Is(err, errStore) {
 				return err
 			}
-			last = err
+			why = likelier(why, err)
 		case <-hedge:
 		case <-end:
-			return last
+			return errBusy // somebody may have it yet
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	return last
+	return why
+}
+
+// likelier returns the one of two errors that leaves more hope than errAbsent.
+func likelier(a, b error) error {
+	if errors.Is(a, errAbsent) {
+		return b
+	}
+	return a
 }
 
 // byDistance returns the peers to ask: of this cluster first, the trainer last, else in random order.

@@ -45,7 +45,7 @@ func TestBlockWaitsForTheFirstPeer(t *testing.T) {
 		b, _ := net.host(t, team.keys[1], team.members, new(Stats))
 		var nodes []*testNode
 		for _, h := range []host.Host{a, b} {
-			n := startNode(t, h, Hello{Role: RoleRelay, Run: testRun}, ExchangeConfig{})
+			n := startNode(t, h, Hello{Role: RoleRelay, Runs: []string{testRun}}, ExchangeConfig{})
 			net.stop = append(net.stop, n.halt)
 			nodes = append(nodes, n)
 		}

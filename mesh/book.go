@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -28,7 +29,7 @@ func (v verdict) String() string {
 }
 
 // book holds the newest head and catalogue of a run and decides about every other. It is plain state: no clock, no
-// lock, no disk. Judge first, make durable, then record with set; see keeper.
+// lock, no disk. Judge first, make durable, then adopt; see keeper. How records are ordered is told in doc.go.
 type book struct {
 	run        string
 	publishers map[peer.ID]struct{}
@@ -36,9 +37,10 @@ type book struct {
 
 	head      sealed[Head]      // zero while none is known
 	catalogue sealed[Catalogue] // likewise
-	// evidence is a head that contradicts another one of its epoch. A publisher that signs two states under one
-	// version is broken or robbed, so nothing more of that epoch is accepted; a restart opens a new epoch.
-	evidence sealed[Head]
+	// evidence is a head that contradicts another one of its epoch by the same signer, which is kept in against. A
+	// publisher that signs two states under one version is broken or robbed, so nothing more of that epoch is accepted;
+	// a restart opens a new epoch.
+	evidence, against sealed[Head]
 }
 
 func newBook(run string, publishers []peer.ID, maxAhead time.Duration) *book {
@@ -62,20 +64,20 @@ func (b *book) judgeHead(raw []byte, now time.Time) (sealed[Head], verdict, erro
 	if err != nil {
 		return h, verdictOf(err), err
 	}
-	v, err := b.rankHead(h.Value, now)
+	v, err := b.rankHead(h.Value, h.Signer, now)
 	return h, v, err
 }
 
 // rankHead decides about a head whose signature is good.
-func (b *book) rankHead(h Head, now time.Time) (verdict, error) {
+func (b *book) rankHead(h Head, signer peer.ID, now time.Time) (verdict, error) {
 	if err := b.checkOrigin(h.Run, h.Version.Epoch, now); err != nil {
 		return verdictOf(err), fmt.Errorf("head %s: %w", h.Version, err)
 	}
 	if b.head.Raw != nil {
 		known := b.head.Value
-		switch c := h.Version.Compare(known.Version); {
+		switch c := order(h.Version, signer, known.Version, b.head.Signer); {
 		case c < 0:
-			return stale, fmt.Errorf("head %s: %s is known already", h.Version, known.Version)
+			return stale, fmt.Errorf("head %s: %s by %s is known already", h.Version, known.Version, b.head.Signer)
 		case c == 0 && h.Root == known.Root:
 			return duplicate, nil
 		case c == 0:
@@ -101,26 +103,41 @@ func (b *book) judgeCatalogue(raw []byte, now time.Time) (sealed[Catalogue], ver
 	if err != nil {
 		return c, verdictOf(err), err
 	}
-	v, err := b.rankCatalogue(c.Value, now)
+	v, err := b.rankCatalogue(c.Value, c.Signer, now)
 	return c, v, err
 }
 
 // rankCatalogue decides about a catalogue whose signature is good and whose bytes are not the known one's.
-func (b *book) rankCatalogue(c Catalogue, now time.Time) (verdict, error) {
+func (b *book) rankCatalogue(c Catalogue, signer peer.ID, now time.Time) (verdict, error) {
 	if err := b.checkOrigin(c.Run, c.Epoch, now); err != nil {
-		return verdictOf(err), fmt.Errorf("catalogue %d/%d: %w", c.Epoch, c.Seq, err)
+		return verdictOf(err), fmt.Errorf("catalogue %d of epoch %s: %w", c.Seq, EpochName(c.Epoch), err)
 	}
 	if b.catalogue.Raw == nil {
 		return accepted, nil
 	}
 	known := b.catalogue.Value
-	switch (Version{c.Epoch, c.Seq}).Compare(Version{known.Epoch, known.Seq}) {
+	switch order(Version{c.Epoch, c.Seq}, signer, Version{known.Epoch, known.Seq}, b.catalogue.Signer) {
 	case -1:
-		return stale, fmt.Errorf("catalogue %d/%d: %d/%d is known already", c.Epoch, c.Seq, known.Epoch, known.Seq)
+		return stale, fmt.Errorf("catalogue %d of epoch %s: %d of epoch %s is known already", c.Seq, EpochName(c.Epoch), known.Seq, EpochName(known.Epoch))
 	case 0:
-		return conflicting, fmt.Errorf("catalogue %d/%d: other edges were signed under that number before", c.Epoch, c.Seq)
+		return conflicting, fmt.Errorf("catalogue %d of epoch %s: other edges were signed under that number before", c.Seq, EpochName(c.Epoch))
 	}
 	return accepted, nil
+}
+
+// order compares two records by version, and by signer where two publishers chose the same one: then the higher peer
+// ID wins, whatever the order in which they came, so that all nodes end up with the same.
+func order(v Version, by peer.ID, w Version, other peer.ID) int {
+	return cmp.Or(v.Compare(w), cmp.Compare(by, other))
+}
+
+// rival returns the publisher that signs the same epoch as the signer of h, empty when there is none. Two publishers in
+// one epoch are no fraud, but hardly meant.
+func (b *book) rival(h sealed[Head]) peer.ID {
+	if b.head.Raw == nil || h.Value.Version.Epoch != b.head.Value.Version.Epoch || h.Signer == b.head.Signer {
+		return ""
+	}
+	return b.head.Signer
 }
 
 var errEarly = errors.New("ahead of the clock")
@@ -140,8 +157,14 @@ func (b *book) freeze(h sealed[Head]) (first bool) {
 	if b.evidence.Raw != nil && b.evidence.Value.Version.Epoch >= h.Value.Version.Epoch {
 		return false
 	}
-	b.evidence = h
+	b.evidence, b.against = h, b.head
 	return true
+}
+
+// frozen tells whether the newest epoch is frozen, and since which version.
+func (b *book) frozen() (Version, bool) {
+	v := b.evidence.Value.Version
+	return v, b.evidence.Raw != nil && v.Epoch == b.head.Value.Version.Epoch
 }
 
 func verdictOf(err error) verdict {

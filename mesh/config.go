@@ -8,7 +8,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// Role says what a node is to its run. It steers who fetches from whom; it grants no right to publish.
+// Role says what a node is to its runs. It steers who fetches from whom; it grants no right to publish.
 type Role string
 
 const (
@@ -20,18 +20,14 @@ const (
 // Valid tells whether r is one of the three roles.
 func (r Role) Valid() bool { return r == RoleTrainer || r == RoleRollout || r == RoleRelay }
 
-// Config tells a Mesh which run it serves and how eagerly. Start from the zero value: Run, Role, Publishers and
-// Members must be set, every other field has a default that Validate fills in.
+// Config tells a Mesh who it is and whom it meets. Start from the zero value: Role and Members must be set, every
+// other field has a default that Validate fills in.
 type Config struct {
-	// Run is the name of the run, 1 to 128 bytes of printable characters. Nodes of another run never meet this one.
-	Run string
 	// Role is told to peers when they meet.
 	Role Role
 	// Cluster labels nodes with fast links between them; at most 128 bytes. Each chunk crosses into a cluster once.
 	// Nodes without a label form a cluster of their own.
 	Cluster string
-	// Publishers may sign heads and catalogues, and nobody else: the IDs of signing keys, not of nodes.
-	Publishers []peer.ID
 	// Bootstrap peers are dialled until they answer and for as long as the node runs. One reachable one is enough.
 	Bootstrap []peer.AddrInfo
 	// Members may connect. It is shared with the host's gater; Set on it disconnects whoever it drops.
@@ -43,9 +39,6 @@ type Config struct {
 	// More find chunks sooner, but each costs about 0.3 MiB and a share of every announcement. Nobody who dials this
 	// node is turned away for it, and the bootstrap is always dialled. 40.
 	MaxPeers int
-	// MaxAhead is how far the epoch of a head may lie in the future by this node's clock. It stops a publisher
-	// whose clock is wrong from locking the run out of lower epochs; it must exceed the clocks' disagreement. 1 h.
-	MaxAhead time.Duration
 	// Exchange tunes how blocks are fetched and served; its zero value is its defaults.
 	Exchange ExchangeConfig
 	// Now is the clock that epochs are held against. time.Now.
@@ -55,20 +48,15 @@ type Config struct {
 // Validate fills in defaults and reports the first field that makes no sense.
 func (c *Config) Validate() error {
 	c.fill()
-	if err := checkRun(c.Run); err != nil {
-		return fmt.Errorf("mesh: %w", err)
-	}
 	switch {
 	case !c.Role.Valid():
 		return fmt.Errorf("mesh: role %q: want trainer, rollout or relay", c.Role)
 	case len(c.Cluster) > maxName:
 		return fmt.Errorf("mesh: cluster label of %d bytes, at most %d", len(c.Cluster), maxName)
-	case len(c.Publishers) == 0:
-		return errors.New("mesh: no publishers: name at least one signing key, or nothing can ever be followed")
 	case c.Members == nil:
 		return errors.New("mesh: no members: name the peers that may connect")
-	case c.PollEvery < 0 || c.MaxPeers < 0 || c.MaxAhead < 0:
-		return errors.New("mesh: poll interval, peer limit and clock allowance must not be negative")
+	case c.PollEvery < 0 || c.MaxPeers < 0:
+		return errors.New("mesh: poll interval and peer limit must not be negative")
 	}
 	return nil
 }
@@ -79,9 +67,6 @@ func (c *Config) fill() {
 	}
 	if c.MaxPeers == 0 {
 		c.MaxPeers = 40
-	}
-	if c.MaxAhead == 0 {
-		c.MaxAhead = time.Hour
 	}
 	if c.Now == nil {
 		c.Now = time.Now

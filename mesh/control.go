@@ -90,7 +90,7 @@ func (l *link) unwantAll() {
 func (l *link) handle(m control) error {
 	switch m.Kind {
 	case kindHello:
-		return l.greet(Hello{Role: Role(m.Role), Cluster: m.Cluster, Run: m.Run})
+		return l.greet(Hello{Role: Role(m.Role), Cluster: m.Cluster, Runs: m.Runs})
 	case kindPing:
 		l.tell(control{Kind: kindPong, Nonce: m.Nonce})
 		return nil
@@ -98,7 +98,7 @@ func (l *link) handle(m control) error {
 		l.pong(m.Nonce)
 		return nil
 	}
-	if l.heardHello().Run != l.x.self.Run {
+	if !l.x.shares(l.heardHello()) {
 		return nil // not our business
 	}
 	id, err := delta.FromDigest(m.Manifest)
@@ -120,7 +120,7 @@ func (l *link) handle(m control) error {
 
 // greet takes a peer's hello.
 func (l *link) greet(h Hello) error {
-	if !h.Role.Valid() || len(h.Cluster) > maxName || len(h.Run) > maxName {
+	if !h.Role.Valid() || len(h.Cluster) > maxName {
 		return fmt.Errorf("%w: hello with role %q", errMalformed, h.Role)
 	}
 	l.mu.Lock()
@@ -131,7 +131,7 @@ func (l *link) greet(h Hello) error {
 		close(l.met)
 	}
 	l.came(h, first)
-	if h.Run == l.x.self.Run {
+	if l.x.shares(&h) {
 		l.x.tellFetches(peerJoined{l, h})
 		l.x.broadcast()
 	}

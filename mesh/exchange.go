@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +17,8 @@ import (
 // Hello is what a node tells every peer it meets.
 type Hello struct {
 	Role    Role
-	Cluster string // nodes with fast links between them share one
-	Run     string // blocks are exchanged within a run only
+	Cluster string   // nodes with fast links between them share one
+	Runs    []string // ascending; blocks are exchanged between nodes that share one
 }
 
 // PeerInfo describes a connected peer that has said hello, for status pages.
@@ -25,13 +26,14 @@ type PeerInfo struct {
 	ID            peer.ID       `json:"id"`
 	Role          Role          `json:"role"`
 	Cluster       string        `json:"cluster"`
+	Runs          []string      `json:"runs"`
 	Addr          string        `json:"addr"`
 	SentBytes     uint64        `json:"sent_bytes"`     // of blocks, since it connected
 	ReceivedBytes uint64        `json:"received_bytes"` // of good blocks, since it connected
 	RTT           time.Duration `json:"rtt"`            // of the last ping, in nanoseconds; zero before the first
 }
 
-// Exchange fetches blocks from peers and serves them to peers of the same run. It lives while Run runs: before and
+// Exchange fetches blocks from peers and serves them to peers that share a run. It lives while Run runs: before and
 // after, Fetch and Block find nobody to ask.
 type Exchange struct {
 	crew  // every goroutine but the callers'
@@ -44,7 +46,8 @@ type Exchange struct {
 
 	uploads chan struct{}           // one token for every block being sent
 	sentTo  map[Role]*atomic.Uint64 // never changed
-	foreign *recall                 // peers of other runs that were warned of
+	lacks   lacks
+	foreign *recall // peers of other runs that were warned of
 
 	mu      sync.Mutex // guards what follows; taken before a link's
 	links   map[peer.ID]*link
@@ -167,13 +170,38 @@ func (x *Exchange) drop(l *link) {
 	}
 }
 
-// friends returns the links to peers of this run that have said hello.
+// follow adds a run to those that this node is in. It is called before Run.
+func (x *Exchange) follow(run string) {
+	x.self.Runs = append(x.self.Runs, run)
+	slices.Sort(x.self.Runs)
+}
+
+// shares tells whether a peer that said h, nil for nothing, is in a run that this node is in, too.
+func (x *Exchange) shares(h *Hello) bool {
+	return h != nil && slices.ContainsFunc(h.Runs, func(run string) bool { return slices.Contains(x.self.Runs, run) })
+}
+
+// runsOf returns the runs that a peer is in, as far as it has said so.
+func (x *Exchange) runsOf(id peer.ID) (runs []string, said bool) {
+	x.mu.Lock()
+	l := x.links[id]
+	x.mu.Unlock()
+	if l == nil {
+		return nil, false
+	}
+	if h := l.heardHello(); h != nil {
+		return h.Runs, true
+	}
+	return nil, false
+}
+
+// friends returns the links to peers that have said hello and share a run.
 func (x *Exchange) friends() []*link {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var found []*link
 	for _, l := range x.links {
-		if h := l.heardHello(); h != nil && h.Run == x.self.Run {
+		if h := l.heardHello(); x.shares(h) {
 			found = append(found, l)
 		}
 	}

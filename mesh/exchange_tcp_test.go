@@ -19,7 +19,7 @@ func TestExchangeOverTCP(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer h.Close()
-		hello := Hello{Role: RoleRollout, Cluster: "a", Run: testRun}
+		hello := Hello{Role: RoleRollout, Cluster: "a", Runs: []string{testRun}}
 		if i == 0 {
 			hello.Role = RoleTrainer
 		}

@@ -174,7 +174,7 @@ func TestOtherRunsAreNotServed(t *testing.T) {
 		p := newPayload(t, 4, 1)
 		var nodes []*testNode
 		for i, h := range connectedHosts(t, net, 2) {
-			n := startNode(t, h, Hello{Role: RoleRollout, Run: []string{"this", "that"}[i]}, ExchangeConfig{})
+			n := startNode(t, h, Hello{Role: RoleRollout, Runs: [][]string{{"this"}, {"that"}}[i]}, ExchangeConfig{})
 			net.stop = append(net.stop, n.halt)
 			nodes = append(nodes, n)
 		}
@@ -224,7 +224,7 @@ func TestVanishedPeersAreCutOffSoon(t *testing.T) {
 		connect(t, a, b)
 		var nodes []*testNode
 		for _, h := range []host.Host{a, b} {
-			n := startNode(t, h, Hello{Role: RoleRollout, Run: testRun}, ExchangeConfig{})
+			n := startNode(t, h, Hello{Role: RoleRollout, Runs: []string{testRun}}, ExchangeConfig{})
 			net.stop = append(net.stop, n.halt)
 			nodes = append(nodes, n)
 		}

@@ -13,6 +13,7 @@ import (
 
 const (
 	fetchTick   = 100 * time.Millisecond // between two looks at the clock
+	lackingTick = time.Second            // between two looks at who has what is missing
 	fetchEvents = 256                    // events that may wait; senders wait beyond
 )
 
@@ -53,15 +54,17 @@ func (x *Exchange) Fetch(ctx context.Context, id cid.Cid, m *delta.Manifest, pro
 // keepManifest puts m into the store, where it tells peers which chunks there are, even after the download.
 // It finds out whether id names m on the way.
 func (x *Exchange) keepManifest(id cid.Cid, m *delta.Manifest) error {
-	raw, err := m.Encode()
+	e, err := m.Encode()
 	if err != nil {
 		return err
 	}
-	if err := delta.Check(id, raw); err != nil {
+	if err := delta.Check(id, e.Root); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	if err := x.store.Put(id, raw); err != nil {
-		return fmt.Errorf("%w: manifest: %w; free space in the store", errStore, err)
+	for _, b := range append(e.Leaves, e.Root) { // leaves first: a root that is here has all its leaves
+		if err := x.store.Put(delta.Sum(b), b); err != nil {
+			return fmt.Errorf("%w: manifest: %w; free space in the store", errStore, err)
+		}
 	}
 	return nil
 }
@@ -130,6 +133,9 @@ func (f *fetch) run(ctx context.Context, progress func(done, total int)) error {
 	f.begin()
 	tick := time.NewTicker(fetchTick)
 	defer tick.Stop()
+	look := time.NewTicker(lackingTick)
+	defer look.Stop()
+	defer f.x.lacks.clear(f.id)
 	total, told := len(f.m.Chunks), -1
 	for {
 		if here := total - len(f.p.missing); here != told {
@@ -149,6 +155,8 @@ func (f *fetch) run(ctx context.Context, progress func(done, total int)) error {
 			e.apply(f, time.Now())
 			f.drain()
 		case <-tick.C:
+		case <-look.C:
+			f.noteLacking()
 		}
 	}
 }

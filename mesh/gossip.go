@@ -15,16 +15,22 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// gossip spreads announcements. It is a hint only: gossipsub gives late joiners nothing and drops under load, so heads
-// are also asked for; see headSync.
+// gossip spreads announcements, on one channel a run. It is a hint only: gossipsub gives late joiners nothing and drops
+// under load, so heads are also asked for; see headSync.
 type gossip struct {
-	self   peer.ID
+	self peer.ID
+	ps   *pubsub.PubSub
+	ask  func(peer.ID)        // for the catalogue of a head that came without
+	cut  func(peer.ID, error) // off the network
+	junk *ration              // refused announcements of peers
+}
+
+// channel is the gossip of one run.
+type channel struct {
+	*gossip
 	topic  *pubsub.Topic
 	sub    *pubsub.Subscription
 	keeper *keeper
-	ask    func(peer.ID)        // for the catalogue of a head that came without
-	cut    func(peer.ID, error) // off the network
-	junk   *ration              // refused announcements of peers
 }
 
 // An honest peer passes on what this node refuses when the two have other lists of publishers, once a head. More than
@@ -41,31 +47,43 @@ var errFlood = errors.New("a flood of announcements that are none")
 // and counted, while a far larger one costs its sender the stream.
 const gossipFrame = 2 * maxAnnouncement
 
-// join subscribes to the run's topic; ctx ends it. A host can serve one run this way.
-func (g *gossip) join(ctx context.Context, h host.Host, run string, log zerolog.Logger) error {
-	name := "/sparsecast/heads/1/" + run
-	ps, err := pubsub.NewGossipSub(ctx, h, gossipOptions(name, log)...)
-	if err != nil {
+// topicOf returns the name of a run's topic.
+func topicOf(run string) string { return "/sparsecast/heads/1/" + run }
+
+// start prepares for the gossip of the runs, which are then joined; ctx ends it.
+func (g *gossip) start(ctx context.Context, h host.Host, runs []string, log zerolog.Logger) error {
+	topics := make([]string, len(runs))
+	for i, run := range runs {
+		topics[i] = topicOf(run)
+	}
+	var err error
+	if g.ps, err = pubsub.NewGossipSub(ctx, h, gossipOptions(topics, log)...); err != nil {
 		return fmt.Errorf("gossip: %w", err)
 	}
-	g.self = h.ID()
-	// Inline: a queue of its own would let two heads overtake one another, and there is one at a time anyway.
-	if err := ps.RegisterTopicValidator(name, g.validate, pubsub.WithValidatorInline(true)); err != nil {
-		return fmt.Errorf("gossip: validator: %w", err)
-	}
-	if g.topic, err = ps.Join(name); err != nil {
-		return fmt.Errorf("gossip: join: %w", err)
-	}
-	if g.sub, err = g.topic.Subscribe(pubsub.WithBufferSize(gossipQueue)); err != nil {
-		return fmt.Errorf("gossip: subscribe: %w", err)
-	}
 	return nil
+}
+
+// join subscribes to a run's topic. What it brings goes to k.
+func (g *gossip) join(run string, k *keeper) (*channel, error) {
+	name, c := topicOf(run), &channel{gossip: g, keeper: k}
+	// Inline: a queue of its own would let two heads overtake one another, and there is one at a time anyway.
+	err := g.ps.RegisterTopicValidator(name, c.validate, pubsub.WithValidatorInline(true))
+	if err != nil {
+		return nil, fmt.Errorf("gossip: validator: %w", err)
+	}
+	if c.topic, err = g.ps.Join(name); err != nil {
+		return nil, fmt.Errorf("gossip: join: %w", err)
+	}
+	if c.sub, err = c.topic.Subscribe(pubsub.WithBufferSize(gossipQueue)); err != nil {
+		return nil, fmt.Errorf("gossip: subscribe: %w", err)
+	}
+	return c, nil
 }
 
 // gossipQueue is the length of every queue: gossipsub's own 32 drop silently in a burst.
 const gossipQueue = 256
 
-func gossipOptions(topic string, log zerolog.Logger) []pubsub.Option {
+func gossipOptions(topics []string, log zerolog.Logger) []pubsub.Option {
 	params := pubsub.DefaultGossipSubParams()
 	params.D, params.Dlo, params.Dhi, params.Dout = 6, 4, 12, 2
 	params.HeartbeatInterval = 700 * time.Millisecond
@@ -78,7 +96,7 @@ func gossipOptions(topic string, log zerolog.Logger) []pubsub.Option {
 		pubsub.WithMessageIdFn(contentID),
 		pubsub.WithSeenMessagesTTL(seenFor),
 		pubsub.WithFloodPublish(true),
-		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(topic), 16)),
+		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(pubsub.NewAllowlistSubscriptionFilter(topics...), 2*maxRuns)),
 		pubsub.WithMaxMessageSize(gossipFrame),
 		pubsub.WithPeerOutboundQueueSize(gossipQueue),
 		pubsub.WithValidateQueueSize(gossipQueue),
@@ -92,30 +110,30 @@ func contentID(m *pb.Message) string {
 }
 
 // validate adopts what a message brings before it is passed on, and passes on only what was news here.
-func (g *gossip) validate(_ context.Context, from peer.ID, m *pubsub.Message) pubsub.ValidationResult {
-	if from == g.self {
+func (c *channel) validate(_ context.Context, from peer.ID, m *pubsub.Message) pubsub.ValidationResult {
+	if from == c.self {
 		return pubsub.ValidationAccept // was adopted by Publish
 	}
-	result := g.take(from, m)
-	if result == pubsub.ValidationReject && !g.junk.allow(from, time.Now()) {
-		g.cut(from, errFlood)
+	result := c.take(from, m)
+	if result == pubsub.ValidationReject && !c.junk.allow(from, time.Now()) {
+		c.cut(from, errFlood)
 	}
 	return result
 }
 
-func (g *gossip) take(from peer.ID, m *pubsub.Message) pubsub.ValidationResult {
+func (c *channel) take(from peer.ID, m *pubsub.Message) pubsub.ValidationResult {
 	a, err := decodeAnnouncement(m.GetData())
 	if err != nil {
-		g.keeper.note(malformed, refusal{kind: "announcement", from: from, why: err})
+		c.keeper.note(malformed, refusal{kind: "announcement", from: from, why: err})
 		return pubsub.ValidationReject
 	}
-	hv, cv, err := g.keeper.take(from, a.Head, a.Catalogue)
+	hv, cv, err := c.keeper.take(from, a.Head, a.Catalogue)
 	if err != nil {
-		g.keeper.log.Error().Err(err).Msg("a new head was not adopted")
+		c.keeper.log.Error().Err(err).Msg("a new head was not adopted")
 		return pubsub.ValidationIgnore
 	}
 	if hv == accepted && cv == absent {
-		g.ask(from)
+		c.ask(from)
 	}
 	return relayed(hv, cv)
 }
@@ -132,10 +150,10 @@ func relayed(hv, cv verdict) pubsub.ValidationResult {
 }
 
 // run drains the subscription, which gossipsub needs to keep this node subscribed. validate has done the work.
-func (g *gossip) run(ctx context.Context) error {
-	defer g.sub.Cancel()
+func (c *channel) run(ctx context.Context) error {
+	defer c.sub.Cancel()
 	for {
-		if _, err := g.sub.Next(ctx); err != nil {
+		if _, err := c.sub.Next(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -145,7 +163,7 @@ func (g *gossip) run(ctx context.Context) error {
 }
 
 // announce sends what is adopted to everyone in reach.
-func (g *gossip) announce(ctx context.Context, l *latest) error {
+func (c *channel) announce(ctx context.Context, l *latest) error {
 	if l.head.Raw == nil {
 		return nil
 	}
@@ -153,7 +171,7 @@ func (g *gossip) announce(ctx context.Context, l *latest) error {
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)
 	}
-	if err := g.topic.Publish(ctx, data); err != nil && !errors.Is(err, context.Canceled) {
+	if err := c.topic.Publish(ctx, data); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("gossip: publish: %w", err)
 	}
 	return nil

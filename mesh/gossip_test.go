@@ -29,7 +29,7 @@ func (n *virtualNet) rogue(t *testing.T, tm *team, i int, to peer.AddrInfo) *rog
 	if err != nil {
 		t.Fatal(err)
 	}
-	topic, err := ps.Join("/sparsecast/heads/1/" + testRun)
+	topic, err := ps.Join(topicOf(testRun))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestLiesInGossipAreCountedAndDoNoHarm(t *testing.T) {
 		trainer := n.join(t, tm, 0, nil)
 		worker := n.join(t, tm, 1, nil, trainer.info())
 		publish(t, trainer, tm, now(4))
-		old := trainer.keeper.current().head.Raw
+		old := trainer.run.keeper.current().head.Raw
 		publish(t, trainer, tm, now(5))
 		eventually(t, 2*time.Second, "the head is heard", func() bool { return worker.holds(now(5), 1) })
 
@@ -132,7 +132,7 @@ func TestAFloodOfJunkCutsItsSenderOff(t *testing.T) {
 // spoken returns what n last announced.
 func spoken(t *testing.T, n *node) []byte {
 	t.Helper()
-	b, err := newAnnouncement(n.keeper.current()).encode()
+	b, err := newAnnouncement(n.run.keeper.current()).encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestAnnouncementsStayWithinTheirBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := newAnnouncement(&latest{head, c}).encode()
+		b, err := newAnnouncement(&latest{head: head, catalogue: c}).encode()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/ipfs/go-cid"
 	"github.com/sparsecast/sparsecast/delta"
@@ -24,8 +25,19 @@ func (v Version) Compare(w Version) int {
 	return cmp.Compare(v.Number, w.Number)
 }
 
-// String returns "epoch/number", for logs.
-func (v Version) String() string { return fmt.Sprintf("%d/%d", v.Epoch, v.Number) }
+// String tells users which version it is.
+func (v Version) String() string { return fmt.Sprintf("%d of epoch %s", v.Number, EpochName(v.Epoch)) }
+
+// lastNamed is the last epoch with a time that reads like one, in the year 9999.
+const lastNamed = 253402300799999
+
+// EpochName tells when an epoch was opened, to the millisecond: epochs are told apart by that.
+func EpochName(epoch uint64) string {
+	if epoch > lastNamed {
+		return fmt.Sprint(epoch)
+	}
+	return time.UnixMilli(int64(epoch)).UTC().Format("2006-01-02 15:04:05.000")
+}
 
 // Edge offers one delta or anchor: the coded bytes that lead from the state Base to the state Target.
 type Edge struct {

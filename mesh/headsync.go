@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -16,11 +16,12 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/rs/zerolog"
 	"github.com/sparsecast/sparsecast/delta"
+	"golang.org/x/time/rate"
 )
 
 // headProtocol asks a peer for the newest head. The asker writes one question and closes its side; the answer ends
 // with the stream. There is no length on the wire to lie about: both sides read up to a bound.
-const headProtocol protocol.ID = "/sparsecast/head/1"
+const headProtocol protocol.ID = "/sparsecast/head/2"
 
 // Bounds of the head protocol.
 const (
@@ -40,43 +41,51 @@ type question struct {
 	Run string `cbor:"0,keyasint"`
 }
 
-// answer brings what the asked one has: signed records all, and each may be missing.
+// answer brings what the asked one has: signed records, and the time there. Each may be missing.
 type answer struct {
 	Head      []byte   `cbor:"0,keyasint,omitempty"`
 	Catalogue []byte   `cbor:"1,keyasint,omitempty"`
 	Records   [][]byte `cbor:"2,keyasint,omitempty"`
+	Clock     uint64   `cbor:"3,keyasint,omitempty"` // milliseconds since 1970 at the answerer's
 }
 
 // headSync asks peers for heads and answers theirs.
 type headSync struct {
 	host    host.Host
-	run     string
-	keeper  *keeper
 	records *records
+	runsOf  func(peer.ID) (runs []string, said bool)
+	stats   *Stats
 	log     zerolog.Logger
+	runs    map[string]*Run // stays as it is once the mesh runs
 
 	asks     *askQueue
 	allowed  *ration // questions of peers
+	junk     *recall // who asked what is no question
+	now      func() time.Time
+	clocks   *clocks
 	handlers crew
-
-	mu       sync.Mutex           // guards what follows
-	partners map[peer.ID]struct{} // connected peers that answered, and so follow the same run
 }
 
-func newHeadSync(h host.Host, run string, k *keeper, r *records, log zerolog.Logger) *headSync {
+func newHeadSync(h host.Host, r *records, runsOf func(peer.ID) ([]string, bool), now func() time.Time, stats *Stats, log zerolog.Logger) *headSync {
 	return &headSync{
-		host: h, run: run, keeper: k, records: r, log: log,
-		asks:     newAskQueue(),
-		allowed:  newRation(askRate, askBurst),
-		partners: make(map[peer.ID]struct{}),
+		host: h, records: r, runsOf: runsOf, stats: stats, log: log,
+		runs: make(map[string]*Run),
+		asks: newAskQueue(),
+		junk: newRecall(maxRecalled),
+		now:  now, clocks: newClocks(),
 	}
 }
+
+// follow adds a run to ask about.
+func (s *headSync) follow(r *Run) { s.runs[r.cfg.Name] = r }
 
 // request has p asked soon. It never blocks.
 func (s *headSync) request(p peer.ID) { s.asks.add(p, time.Now()) }
 
 // serve answers questions until ctx ends.
 func (s *headSync) serve(ctx context.Context) error {
+	n := max(1, len(s.runs)) // one that shares all runs asks about each
+	s.allowed = newRation(rate.Limit(n*askRate), n*askBurst)
 	s.handlers.muster(ctx)
 	s.host.SetStreamHandler(headProtocol, func(st network.Stream) {
 		if !s.handlers.spawn(func() { s.handle(ctx, st) }) {
@@ -104,13 +113,21 @@ func (s *headSync) askLoop(ctx context.Context) error {
 	}
 }
 
+// inquire asks p about every run that it may be in.
 func (s *headSync) inquire(ctx context.Context, p peer.ID) {
-	began := time.Now()
-	err := s.ask(ctx, p)
-	s.asks.ended(p, err != nil && time.Since(began) >= headSilence, time.Now())
-	if err != nil && ctx.Err() == nil {
-		s.log.Debug().Err(err).Stringer("peer", p).Msg("head not learnt")
+	theirs, said := s.runsOf(p)
+	silent := false
+	for name, r := range s.runs {
+		if said && !slices.Contains(theirs, name) || silent {
+			continue
+		}
+		began := time.Now()
+		if err := s.ask(ctx, p, r); err != nil && ctx.Err() == nil {
+			silent = time.Since(began) >= headSilence
+			s.log.Debug().Err(err).Stringer("peer", p).Str("run", name).Msg("head not learnt")
+		}
 	}
+	s.asks.ended(p, silent, time.Now())
 }
 
 // pollLoop requests a random connected peer every now and then, so that nothing stays unheard for long.
@@ -132,27 +149,35 @@ func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.75 + rand.Float64()/2))
 }
 
-// ask puts the question to p and takes in what it answers.
-func (s *headSync) ask(ctx context.Context, p peer.ID) error {
+// ask puts the question about a run to p and takes in what it answers.
+func (s *headSync) ask(ctx context.Context, p peer.ID, r *Run) error {
 	ctx, cancel := context.WithTimeout(network.WithNoDial(ctx, "ask for the head"), headPatience)
 	defer cancel()
-	a, err := s.exchange(ctx, p)
+	before := s.now()
+	a, err := s.exchange(ctx, p, r)
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.partners[p] = struct{}{}
-	s.mu.Unlock()
-	if _, _, err := s.keeper.take(p, a.Head, a.Catalogue); err != nil {
+	r.members.add(p)
+	if a.Clock > 0 {
+		s.clocks.note(p, a.Clock, before, s.now())
+		s.clocks.say(s.log)
+		r.mindClock(p, time.UnixMilli(int64(a.Clock)))
+	}
+	if s.host.Network().Connectedness(p) != network.Connected {
+		s.lost(p) // meanwhile
+	}
+	if _, _, err := r.keeper.take(p, a.Head, a.Catalogue); err != nil {
 		return err
 	}
+	r.members.told()
 	s.records.learn(a.Records)
 	return nil
 }
 
 // exchange opens a stream for one question and one answer. A stream that went well is closed and any other reset:
 // to reset after closing would take back what is still on its way.
-func (s *headSync) exchange(ctx context.Context, p peer.ID) (answer, error) {
+func (s *headSync) exchange(ctx context.Context, p peer.ID, r *Run) (answer, error) {
 	opening, cancel := context.WithTimeout(ctx, headSilence)
 	defer cancel()
 	st, err := s.host.NewStream(opening, p, headProtocol)
@@ -160,17 +185,17 @@ func (s *headSync) exchange(ctx context.Context, p peer.ID) (answer, error) {
 		return answer{}, fmt.Errorf("ask for the head: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { st.Reset() })()
-	a, err := s.converse(st)
+	a, err := converse(st, r.cfg.Name)
 	if err != nil {
 		st.Reset()
-		return answer{}, s.distrust(p, fmt.Errorf("ask for the head: %w", err))
+		return answer{}, distrust(r.keeper, p, fmt.Errorf("ask for the head: %w", err))
 	}
 	st.Close()
 	return a, nil
 }
 
-func (s *headSync) converse(st network.Stream) (answer, error) {
-	q, err := delta.MarshalRecord(question{s.run})
+func converse(st network.Stream, run string) (answer, error) {
+	q, err := delta.MarshalRecord(question{run})
 	if err != nil {
 		return answer{}, err
 	}
@@ -193,10 +218,10 @@ func (s *headSync) converse(st network.Stream) (answer, error) {
 	return decodeAnswer(b)
 }
 
-// distrust counts what broke the protocol; a peer that went away has not.
-func (s *headSync) distrust(p peer.ID, err error) error {
+// distrust counts an answer that broke the protocol; a peer that went away has not.
+func distrust(k *keeper, p peer.ID, err error) error {
 	if errors.Is(err, errUnreadable) {
-		s.keeper.note(malformed, refusal{kind: "message", from: p, why: err})
+		k.note(malformed, refusal{kind: "message", from: p, why: err})
 	}
 	return err
 }
@@ -208,6 +233,9 @@ func decodeAnswer(b []byte) (answer, error) {
 	}
 	if len(a.Records) > maxRecords {
 		return answer{}, fmt.Errorf("%w answer: %d peer records, at most %d", errUnreadable, len(a.Records), maxRecords)
+	}
+	if a.Clock > maxClock {
+		return answer{}, fmt.Errorf("%w answer: a clock at %d ms, at most %d", errUnreadable, a.Clock, uint64(maxClock))
 	}
 	return a, nil
 }
@@ -239,11 +267,23 @@ func readAll(r io.Reader, limit int) ([]byte, error) {
 func (s *headSync) handle(ctx context.Context, st network.Stream) {
 	defer context.AfterFunc(ctx, func() { st.Reset() })()
 	st.SetDeadline(time.Now().Add(headPatience))
-	if err := s.distrust(st.Conn().RemotePeer(), s.respond(st)); err != nil {
+	if err := s.respond(st); err != nil {
+		s.doubt(st.Conn().RemotePeer(), err)
 		st.Reset()
 		return
 	}
 	st.Close()
+}
+
+// doubt counts a question that broke the protocol, and says so once. It may have been meant for any run.
+func (s *headSync) doubt(p peer.ID, err error) {
+	if !errors.Is(err, errUnreadable) {
+		return
+	}
+	s.stats.MessagesMalformed.Add(1)
+	if s.junk.news(topic{peer: p}, "question refused: "+err.Error(), time.Now()) {
+		s.log.Warn().Stringer("from", p).Err(err).Msg("question refused")
+	}
 }
 
 func (s *headSync) respond(st network.Stream) error {
@@ -259,11 +299,12 @@ func (s *headSync) respond(st network.Stream) error {
 	if err != nil {
 		return err
 	}
-	if q.Run != s.run {
+	r := s.runs[q.Run]
+	if r == nil {
 		return errors.New("a question about another run")
 	}
-	l := s.keeper.current()
-	out, err := delta.MarshalRecord(answer{l.head.Raw, l.catalogue.Raw, s.records.known(p)})
+	l := r.keeper.current()
+	out, err := delta.MarshalRecord(answer{l.head.Raw, l.catalogue.Raw, s.records.known(p), uint64(s.now().UnixMilli())})
 	if err != nil {
 		return err
 	}
@@ -273,18 +314,8 @@ func (s *headSync) respond(st network.Stream) error {
 
 // lost forgets a peer that is gone.
 func (s *headSync) lost(p peer.ID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.partners, p)
-}
-
-// followers returns the connected peers that follow the same run.
-func (s *headSync) followers() []peer.ID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ids := make([]peer.ID, 0, len(s.partners))
-	for p := range s.partners {
-		ids = append(ids, p)
+	s.clocks.drop(p)
+	for _, r := range s.runs {
+		r.members.drop(p)
 	}
-	return ids
 }

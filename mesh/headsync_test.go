@@ -31,6 +31,22 @@ func rawQuestion(t *testing.T, from host.Host, n *node, q []byte) ([]byte, error
 	return io.ReadAll(st)
 }
 
+// askByHalf connects to n, and begins a question that it does not end.
+func askByHalf(t *testing.T, from host.Host, n *node) network.Stream {
+	t.Helper()
+	if err := from.Connect(t.Context(), n.info()); err != nil {
+		t.Fatal(err)
+	}
+	st, err := from.NewStream(t.Context(), n.id(), headProtocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Write([]byte{0xa1}); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
 func TestHostileQuestionsGetNoAnswer(t *testing.T) {
 	virtually(t, func(t *testing.T, n *virtualNet) {
 		tm := newTeam(2)
@@ -74,7 +90,7 @@ func TestHostileQuestionsGetNoAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a, err := decodeAnswer(b); err != nil || len(a.Head) == 0 || len(a.Catalogue) == 0 || len(a.Records) == 0 {
+		if a, err := decodeAnswer(b); err != nil || len(a.Head) == 0 || len(a.Catalogue) == 0 || len(a.Records) == 0 || time.Since(time.UnixMilli(int64(a.Clock))).Abs() > time.Second {
 			t.Errorf("an honest question after all that: %d, %d, %d, %v", len(a.Head), len(a.Catalogue), len(a.Records), err)
 		}
 	})
@@ -86,17 +102,8 @@ func TestSlowQuestionsAreCutOff(t *testing.T) {
 		tm := newTeam(2)
 		nd := n.join(t, tm, 0, nil)
 		h, _ := n.host(t, tm.keys[1], tm.members, new(Stats))
-		if err := h.Connect(t.Context(), nd.info()); err != nil {
-			t.Fatal(err)
-		}
-		st, err := h.NewStream(t.Context(), nd.id(), headProtocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := askByHalf(t, h, nd)
 		defer st.Reset()
-		if _, err := st.Write([]byte{0xa1}); err != nil {
-			t.Fatal(err)
-		}
 		began := time.Now()
 		if _, err := io.ReadAll(st); err == nil || time.Since(began) > 2*headPatience {
 			t.Errorf("held for %s, then %v", time.Since(began), err)
@@ -127,6 +134,10 @@ func TestHostileAnswersDoNoHarm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		late, err := delta.MarshalRecord(answer{Clock: maxClock + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
 		nd := n.join(t, tm, 2, nil, trainer.info())
 		publish(t, trainer, tm, now(1))
 		eventually(t, 2*time.Second, "the head is heard", func() bool { return nd.holds(now(1), 1) })
@@ -141,13 +152,14 @@ func TestHostileAnswersDoNoHarm(t *testing.T) {
 			{"noise", []byte("noise"), nd.stats.MessagesMalformed.Load},
 			{"a forged head", forged, nd.stats.HeadsForged.Load},
 			{"too many records", crowd, nd.stats.MessagesMalformed.Load},
+			{"a time beyond all clocks", late, nd.stats.MessagesMalformed.Load},
 			{"a byte string of 2^63 bytes", []byte{0xa1, 0x00, 0x5b, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, nd.stats.MessagesMalformed.Load},
 			{"more than an answer", make([]byte, maxAnswer+1), nd.stats.MessagesMalformed.Load},
 		} {
 			lie.Store(&c.bytes)
 			before := c.counter()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			err := nd.heads.ask(ctx, liar.ID())
+			err := nd.heads.ask(ctx, liar.ID(), nd.run)
 			cancel()
 			if c.counter() == before {
 				t.Errorf("%s: not counted (%v)", c.what, err)
@@ -162,7 +174,7 @@ func TestHostileAnswersDoNoHarm(t *testing.T) {
 }
 
 func FuzzDecodeAnswer(f *testing.F) {
-	b, err := delta.MarshalRecord(answer{[]byte("head"), []byte("catalogue"), [][]byte{[]byte("record")}})
+	b, err := delta.MarshalRecord(answer{[]byte("head"), []byte("catalogue"), [][]byte{[]byte("record")}, 1_700_000_000_000})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -172,7 +184,7 @@ func FuzzDecodeAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := delta.MarshalRecord(a); err != nil || !bytes.Equal(again, b) || len(a.Records) > maxRecords {
+		if again, err := delta.MarshalRecord(a); err != nil || !bytes.Equal(again, b) || len(a.Records) > maxRecords || a.Clock > maxClock {
 			t.Fatalf("decoded %x, re-encoded %x (%v)", b, again, err)
 		}
 	})
@@ -184,17 +196,8 @@ func TestHalfAskedQuestionsDelayNoEnd(t *testing.T) {
 		tm := newTeam(2)
 		nd := n.join(t, tm, 0, nil)
 		h, _ := n.host(t, tm.keys[1], tm.members, new(Stats))
-		if err := h.Connect(t.Context(), nd.info()); err != nil {
-			t.Fatal(err)
-		}
-		st, err := h.NewStream(t.Context(), nd.id(), headProtocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := askByHalf(t, h, nd)
 		defer st.Reset()
-		if _, err := st.Write([]byte{0xa1}); err != nil {
-			t.Fatal(err)
-		}
 		time.Sleep(time.Second)
 		began := time.Now()
 		if nd.stop(); time.Since(began) > time.Second {

@@ -38,6 +38,8 @@ type HostConfig struct {
 	// TrustedNets are networks from which any number of connections may come: many nodes behind one address. Others
 	// are held to a few from each address.
 	TrustedNets []netip.Prefix
+	// Transport is used instead of TCP and QUIC: a simulated network's. Nil means those two.
+	Transport libp2p.Option
 	// Registerer receives libp2p's own metrics. Nil turns them off.
 	Registerer prometheus.Registerer
 	// Options come last and win. Tests place hosts on a simulated network with them.
@@ -92,9 +94,7 @@ func hostOptions(cfg *HostConfig, ranker network.DialRanker, stats *Stats) ([]li
 		libp2p.Identity(cfg.Key),
 		libp2p.UserAgent(UserAgent),
 		libp2p.NoListenAddrs,
-		// With port reuse two nodes of one user could silently share a port.
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
-		libp2p.Transport(libp2pquic.NewTransport),
+		transports(cfg),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Muxer(yamux.ID, bulkMuxer()),
@@ -108,6 +108,17 @@ func hostOptions(cfg *HostConfig, ranker network.DialRanker, stats *Stats) ([]li
 		libp2p.DisableRelay(),
 		metrics,
 	}, cfg.Options...), nil
+}
+
+func transports(cfg *HostConfig) libp2p.Option {
+	if cfg.Transport != nil {
+		return cfg.Transport
+	}
+	return libp2p.ChainOptions(
+		// With port reuse two nodes of one user could silently share a port.
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Transport(libp2pquic.NewTransport),
+	)
 }
 
 // bulkMuxer is yamux tuned for blocks up to 1 MiB: a tenth less CPU than its defaults, and windows for 16 MiB in flight.

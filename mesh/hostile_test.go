@@ -69,7 +69,7 @@ func frames(t *testing.T, messages ...control) []byte {
 	return all
 }
 
-var rolloutHello = control{Kind: kindHello, Role: "rollout", Cluster: "a", Run: testRun}
+var rolloutHello = control{Kind: kindHello, Role: "rollout", Cluster: "a", Runs: []string{testRun}}
 
 // claim says hello and that all of p is held.
 func (r *rawPeer) claim(p payload) network.Stream {
@@ -89,8 +89,8 @@ func withHostile(t *testing.T, p payload, f func(t *testing.T, source, fetcher *
 	virtually(t, func(t *testing.T, net *virtualNet) {
 		net.stop = append(net.stop, func() { time.Sleep(time.Second) }) // for the enemy's handlers to see the end
 		hosts := connectedHosts(t, net, 3)
-		source := startNode(t, hosts[0], Hello{RoleTrainer, "a", testRun}, ExchangeConfig{})
-		fetcher := startNode(t, hosts[1], Hello{RoleRollout, "a", testRun}, ExchangeConfig{})
+		source := startNode(t, hosts[0], Hello{RoleTrainer, "a", []string{testRun}}, ExchangeConfig{})
+		fetcher := startNode(t, hosts[1], Hello{RoleRollout, "a", []string{testRun}}, ExchangeConfig{})
 		net.stop = append(net.stop, source.halt, fetcher.halt)
 		p.fill(t, source.store, 0, len(p.m.Chunks))
 		f(t, source, fetcher, hosts[2])
@@ -220,7 +220,7 @@ func TestMalformedStreamsAreCutOff(t *testing.T) {
 		"noise":                   {controlProtocol, append([]byte{40}, bytes.Repeat([]byte{0xff}, 40)...)},
 		"no hello":                {controlProtocol, frames(t, control{Kind: kindPing, Nonce: 1})},
 		"two hellos":              {controlProtocol, frames(t, rolloutHello, rolloutHello)},
-		"hello of unknown role":   {controlProtocol, frames(t, control{Kind: kindHello, Role: "king", Run: testRun})},
+		"hello of unknown role":   {controlProtocol, frames(t, control{Kind: kindHello, Role: "king", Runs: []string{testRun}})},
 		"bitmap of wrong size":    {controlProtocol, frames(t, rolloutHello, have)},
 		"index beyond the end":    {controlProtocol, frames(t, rolloutHello, more)},
 		"too many wants":          {controlProtocol, frames(t, append([]control{rolloutHello}, wants...)...)},
@@ -345,7 +345,7 @@ func TestRequestsGivenUpOnAreNotRepeated(t *testing.T) {
 	p := newPayload(t, 32, 1)
 	virtually(t, func(t *testing.T, net *virtualNet) {
 		hosts := connectedHosts(t, net, 2)
-		fetcher := startNode(t, hosts[0], Hello{RoleRollout, "a", testRun}, ExchangeConfig{})
+		fetcher := startNode(t, hosts[0], Hello{RoleRollout, "a", []string{testRun}}, ExchangeConfig{})
 		net.stop = append(net.stop, fetcher.halt)
 		var mu sync.Mutex
 		asked := make(map[int]int)

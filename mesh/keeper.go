@@ -31,15 +31,17 @@ type keeper struct {
 type latest struct {
 	head      sealed[Head]
 	catalogue sealed[Catalogue]
+	frozen    bool    // its epoch is
+	conflict  Version // for which two roots are signed, where it is
 }
 
 // newKeeper opens the ledger and goes on from what it holds.
-func newKeeper(cfg *Config, fs FS, stats *Stats, log zerolog.Logger) (*keeper, error) {
+func newKeeper(cfg RunConfig, now func() time.Time, fs FS, stats *Stats, log zerolog.Logger) (*keeper, error) {
 	k := &keeper{
-		ledger: ledger{fs}, now: cfg.Now, stats: stats, log: log,
+		ledger: ledger{fs}, now: now, stats: stats, log: log,
 		refused: newRecall(maxRecalled),
 		updates: make(chan struct{}, 1),
-		book:    newBook(cfg.Run, cfg.Publishers, cfg.MaxAhead),
+		book:    newBook(cfg.Name, cfg.Publishers, cfg.MaxAhead),
 	}
 	if err := k.ledger.load(k.book); err != nil {
 		return nil, err
@@ -57,8 +59,11 @@ func (k *keeper) take(from peer.ID, head, catalogue []byte) (hv, cv verdict, err
 	c, cv, cwhy := k.book.judgeCatalogue(catalogue, k.now())
 	k.note(hv, refusal{"head", from, h.Signer, hwhy})
 	k.note(cv, refusal{"catalogue", from, c.Signer, cwhy})
-	if hv == conflicting {
+	switch hv {
+	case conflicting:
 		k.freeze(h)
+	case accepted, stale:
+		k.noteRival(h)
 	}
 	if hv != accepted && cv != accepted {
 		return hv, cv, nil
@@ -91,7 +96,9 @@ func (k *keeper) adopt(h sealed[Head], hv verdict, c sealed[Catalogue], cv verdi
 
 // show publishes the book's state to readers.
 func (k *keeper) show() {
-	k.latest.Store(&latest{k.book.head, k.book.catalogue})
+	l := &latest{head: k.book.head, catalogue: k.book.catalogue}
+	l.conflict, l.frozen = k.book.frozen()
+	k.latest.Store(l)
 	if k.book.head.Raw == nil && k.book.catalogue.Raw == nil {
 		return
 	}
@@ -110,21 +117,42 @@ func (k *keeper) freeze(h sealed[Head]) {
 	k.log.Error().Stringer("version", h.Value.Version).Stringer("signer", h.Signer).
 		Str("kept", known.Root.Short()).Str("refused", h.Value.Root.Short()).
 		Msg("two roots are signed for one epoch: it is frozen at the first; find out who else holds the publisher's key, then restart the trainer")
-	if err := k.ledger.saveEvidence(h.Raw); err != nil {
+	if err := k.ledger.saveEvidence(k.book.against.Raw, h.Raw); err != nil {
 		k.log.Error().Err(err).Msg("the proof of the conflict was not kept")
+	}
+	k.show()
+}
+
+// noteRival says that two publishers chose one epoch, h's. That is an accident of two trainers that know nothing of
+// each other.
+func (k *keeper) noteRival(h sealed[Head]) {
+	other := k.book.rival(h)
+	if other == "" {
+		return
+	}
+	low, high := min(h.Signer, other), max(h.Signer, other)
+	text := fmt.Sprintf("two publishers chose one epoch, %s: this one and %s; of one version that of the higher peer ID counts: stop one of the trainers",
+		EpochName(h.Value.Version.Epoch), low)
+	if k.refused.news(topic{high, "rival of " + low.String()}, text, time.Now()) {
+		k.log.Warn().Stringer("publisher", high).Stringer("other", low).Str("epoch", EpochName(h.Value.Version.Epoch)).
+			Msg("two publishers chose one epoch: stop one of the trainers")
 	}
 }
 
 // current returns what is adopted.
 func (k *keeper) current() *latest { return k.latest.Load() }
 
-// problems tells whether the disk keeps this node from following, and whose records were refused.
+// problems tells whether the disk or a frozen epoch keeps this node from following, and whose records were refused.
 func (k *keeper) problems(now time.Time) []Problem {
-	refused := k.refused.recent(now)
+	var found []Problem
 	if p := k.unnoted.Load(); p != nil {
-		return append([]Problem{*p}, refused...)
+		found = append(found, *p)
 	}
-	return refused
+	if l := k.current(); l.frozen {
+		found = append(found, Problem{Peer: l.head.Signer, Text: fmt.Sprintf("signed two roots for version %s: its epoch is frozen; "+
+			"find out who else holds that key, then restart the trainer", l.conflict)})
+	}
+	return append(found, k.refused.recent(now)...)
 }
 
 // publish adopts what this node signed itself: both halves or neither. A refusal is an error, but no evidence against

@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,12 +21,9 @@ func testKeeper(t *testing.T, disk FS) (*keeper, *Stats) {
 }
 
 func openKeeper(disk FS, run string) (*keeper, *Stats, error) {
-	cfg := Config{
-		Run: run, Publishers: []peer.ID{idOf(testKey(0))}, MaxAhead: time.Hour,
-		Now: func() time.Time { return bookTime },
-	}
+	cfg := RunConfig{Name: run, Publishers: []peer.ID{idOf(testKey(0))}, MaxAhead: time.Hour}
 	stats := new(Stats)
-	k, err := newKeeper(&cfg, disk, stats, zerolog.Nop())
+	k, err := newKeeper(cfg, func() time.Time { return bookTime }, disk, stats, zerolog.Nop())
 	return k, stats, err
 }
 
@@ -46,7 +44,7 @@ func TestKeeperAdoptsWhatIsNewAndCountsTheRest(t *testing.T) {
 		{"a forged head with a good catalogue", mustSeal(t, testHead(now(3)), 1).Raw,
 			mustSealCatalogue(t, testCatalogue(now(0).Epoch, 2, 1), 0).Raw, forged, accepted, true},
 		{"noise", []byte("noise"), nil, malformed, absent, false},
-		{"another root", mustSeal(t, with(testHead(now(2)), 1), 0).Raw, nil, conflicting, absent, false},
+		{"another root", mustSeal(t, with(testHead(now(2)), 1), 0).Raw, nil, conflicting, absent, true}, // it freezes the epoch
 	}
 	for _, s := range steps {
 		hv, cv, err := k.take("", s.head, s.catalogue)
@@ -78,6 +76,50 @@ func drained(c <-chan struct{}) bool {
 	}
 }
 
+func TestAFrozenEpochIsAProblemUntilANewOne(t *testing.T) {
+	k, _ := testKeeper(t, newDiskStub())
+	for _, h := range []Head{testHead(now(2)), with(testHead(now(2)), 1)} {
+		if _, _, err := k.take("", mustSeal(t, h, 0).Raw, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later := time.Now().Add(2 * recallFor)
+	if all := k.problems(later); len(all) != 1 || all[0].Peer != idOf(testKey(0)) || !strings.Contains(all[0].Text, "frozen") {
+		t.Errorf("problems: %v", all)
+	}
+	if _, _, err := k.take("", mustSeal(t, testHead(Version{now(0).Epoch + 1, 0}), 0).Raw, nil); err != nil {
+		t.Fatal(err)
+	}
+	if l := k.current(); l.frozen || slices.ContainsFunc(k.problems(later), func(p Problem) bool { return strings.Contains(p.Text, "frozen") }) {
+		t.Errorf("a new epoch is frozen, too: %v", k.problems(later))
+	}
+}
+
+// Two publishers in one epoch are named once, not accused.
+func TestRivalsAreSaidOnce(t *testing.T) {
+	cfg := RunConfig{Name: testRun, Publishers: []peer.ID{idOf(testKey(0)), idOf(testKey(1))}, MaxAhead: time.Hour}
+	lines := new(logLines)
+	k, err := newKeeper(cfg, func() time.Time { return bookTime }, newDiskStub(), new(Stats), lines.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	low, high := byRank()
+	for range 3 {
+		for _, h := range []sealed[Head]{mustSeal(t, testHead(now(1)), low), mustSeal(t, testHead(now(2)), high), mustSeal(t, with(testHead(now(2)), 1), low)} {
+			if _, _, err := k.take("", h.Raw, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	lines.want(t, 1, "two publishers chose one epoch", idOf(testKey(low)).String(), idOf(testKey(high)).String())
+	if all := k.problems(time.Now()); len(all) != 1 || !strings.Contains(all[0].Text, "two publishers chose one epoch") {
+		t.Errorf("problems: %v", all)
+	}
+	if l := k.current(); l.frozen || l.head.Signer != idOf(testKey(high)) || l.head.Value.Version != now(2) {
+		t.Errorf("ended at %s by %s, frozen %v", l.head.Value.Version, l.head.Signer, l.frozen)
+	}
+}
+
 func TestKeeperAdoptsNothingThatIsNotDurable(t *testing.T) {
 	disk := newDiskStub()
 	k, stats := testKeeper(t, disk)
@@ -101,6 +143,12 @@ func TestKeeperGoesOnAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, _ := testKeeper(t, disk.crash())
+	if b := again.book; b.evidence.Value.Root != with(testHead(now(2)), 1).Root || b.against.Value.Root != head.Value.Root {
+		t.Errorf("of the contradiction are left %s against %s", b.evidence.Value.Root.Short(), b.against.Value.Root.Short())
+	}
+	if l := again.current(); !l.frozen || l.conflict != now(2) {
+		t.Errorf("frozen: %v at %s", l.frozen, l.conflict)
+	}
 	if l := again.current(); l.head.Value != head.Value || l.head.Signer != idOf(testKey(0)) || len(l.catalogue.Value.Edges) != 2 {
 		t.Errorf("came back with %+v", l)
 	}
@@ -124,7 +172,7 @@ func TestDamagedLedgerIsAnErrorThatNamesTheFile(t *testing.T) {
 	if _, _, err := k.take("", mustSeal(t, with(testHead(now(2)), 1), 0).Raw, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{headFile, catalogueFile, evidenceFile} {
+	for _, name := range []string{headFile, catalogueFile, evidenceFile, againstFile} {
 		hurt := disk.crash()
 		hurt.files[name] = hurt.files[name][:len(hurt.files[name])-1]
 		if _, _, err := openKeeper(hurt, testRun); err == nil || !strings.Contains(err.Error(), name) {
@@ -164,5 +212,68 @@ func TestPublishingExplainsRefusals(t *testing.T) {
 	}
 	if l := k.current(); l.head.Value.Version != now(5) || l.catalogue.Value.Seq != 5 {
 		t.Errorf("half of a refused publication was adopted: %s, %d", l.head.Value.Version, l.catalogue.Value.Seq)
+	}
+}
+
+// dyingDisk loses its power at a later call that changes something.
+type dyingDisk struct {
+	*diskStub
+	left int
+}
+
+var errDead = errors.New("the power is gone")
+
+func (d *dyingDisk) dies() bool {
+	d.left--
+	return d.left < 0
+}
+
+func (d *dyingDisk) WriteFile(name string, data []byte) error {
+	if d.dies() {
+		return errDead
+	}
+	return d.diskStub.WriteFile(name, data)
+}
+
+func (d *dyingDisk) WriteDurable(name string, data []byte) error {
+	if d.dies() {
+		return errDead
+	}
+	return d.diskStub.WriteDurable(name, data)
+}
+
+func (d *dyingDisk) Sync(names ...string) error {
+	if d.dies() {
+		return errDead
+	}
+	return d.diskStub.Sync(names...)
+}
+
+// Wherever the power fails in the midst of adopting a version, the next start finds each record as it was or as it was
+// to be, and never an older head.
+func TestLedgerOutlivesTheLossOfPowerAtEveryCall(t *testing.T) {
+	for calls := range 5 {
+		disk := &dyingDisk{diskStub: newDiskStub(), left: 100}
+		k, _ := testKeeper(t, disk)
+		var adopted Version
+		for n := uint64(1); n <= 3; n++ {
+			if n == 3 {
+				disk.left = calls
+			}
+			head := mustSeal(t, testHead(now(n)), 0)
+			catalogue := mustSealCatalogue(t, testCatalogue(now(0).Epoch, n, int(n)), 0)
+			if _, _, err := k.take("", head.Raw, catalogue.Raw); err == nil {
+				adopted = head.Value.Version
+			}
+		}
+		again, _, err := openKeeper(disk.crash(), testRun)
+		if err != nil {
+			t.Errorf("after %d calls: %v", calls, err)
+			continue
+		}
+		l := again.current()
+		if l.head.Value.Version.Compare(adopted) < 0 || l.catalogue.Value.Seq < 2 {
+			t.Errorf("after %d calls: head %s and catalogue %d, adopted was %s", calls, l.head.Value.Version, l.catalogue.Value.Seq, adopted)
+		}
 	}
 }

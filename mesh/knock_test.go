@@ -44,9 +44,9 @@ func TestARefusalIsUnderstoodOverEveryTransport(t *testing.T) {
 		guarded := loopbackHost(t, 0, NewMembers(), new(Stats), listen)
 		caller := loopbackHost(t, 1, tm.members, new(Stats), listen)
 		m, err := New(caller, Config{
-			Run: testRun, Role: RoleRollout, Publishers: []peer.ID{idOf(tm.publisher)}, Members: tm.members,
+			Role: RoleRollout, Members: tm.members,
 			Bootstrap: []peer.AddrInfo{{ID: guarded.ID(), Addrs: guarded.Addrs()}},
-		}, NewMemoryStore(), newDiskStub(), new(Stats), lines.logger())
+		}, NewMemoryStore(), new(Stats), lines.logger())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/libp2p/go-libp2p/core/peer"
 )
 
 // FS is the part of a file system that keeps what must survive. Names are relative, with forward slashes.
@@ -11,8 +13,12 @@ type FS interface {
 	ReadFile(name string) ([]byte, error)     // fs.ErrNotExist when absent
 	WriteFile(name string, data []byte) error // atomic, by rename; creates directories
 	Sync(names ...string) error               // contents and directory entries are durable after
-	Remove(name string) error                 // nil when absent
-	List(dir string) ([]string, error)        // names below dir, in no order; none when it is absent
+	// WriteDurable is WriteFile and durable after. Whatever fails, or when the power does in the midst of it, name holds
+	// the old content or the new, which WriteFile followed by Sync does not promise.
+	WriteDurable(name string, data []byte) error
+	Remove(name string) error          // nil when absent
+	List(dir string) ([]string, error) // names below dir, in no order; none when it is absent
+	Size(name string) (int64, error)   // in bytes; fs.ErrNotExist when absent
 }
 
 // Files of the ledger. Each holds one signed record, so that damage cannot go unseen.
@@ -20,7 +26,24 @@ const (
 	headFile      = "head.signed"
 	catalogueFile = "catalogue.signed"
 	evidenceFile  = "conflict.signed"
+	againstFile   = "conflict-first.signed" // what that contradicts
 )
+
+// LedgerFiles are the names of all files that Join keeps in the directory of a run.
+var LedgerFiles = []string{headFile, catalogueFile, evidenceFile, againstFile}
+
+// KeptRun returns the name of the run that a directory is about, whoever signed what lies there; empty when it is about none.
+func KeptRun(fs FS) (string, error) {
+	raw, err := ledger{fs}.read(headFile)
+	if err != nil || raw == nil {
+		return "", err
+	}
+	h, err := openHead(raw, func(peer.ID) bool { return true })
+	if err != nil {
+		return "", damaged(headFile, err)
+	}
+	return h.Value.Run, nil
+}
 
 // ledger keeps a book on disk. What it holds was accepted once, so only signatures are checked again, not clocks.
 type ledger struct{ fs FS }
@@ -50,14 +73,25 @@ func (l ledger) load(b *book) error {
 			return err
 		}
 	}
-	if raw, err = l.read(evidenceFile); err != nil || raw == nil {
+	if b.evidence, err = l.readProof(evidenceFile, b); err != nil {
 		return err
 	}
-	// A conflict signed by someone who is no longer a publisher no longer matters.
-	if b.evidence, err = openHead(raw, b.listed); err != nil && !errors.Is(err, errForged) {
-		return damaged(evidenceFile, err)
+	b.against, err = l.readProof(againstFile, b)
+	return err
+}
+
+// readProof reads one half of a contradiction. One that was signed by someone who is no longer a publisher no longer
+// matters.
+func (l ledger) readProof(name string, b *book) (sealed[Head], error) {
+	raw, err := l.read(name)
+	if err != nil || raw == nil {
+		return sealed[Head]{}, err
 	}
-	return nil
+	h, err := openHead(raw, b.listed)
+	if err != nil && !errors.Is(err, errForged) {
+		return h, damaged(name, err)
+	}
+	return h, nil
 }
 
 func (l ledger) read(name string) ([]byte, error) {
@@ -71,28 +105,32 @@ func (l ledger) read(name string) ([]byte, error) {
 	return raw, nil
 }
 
-// save makes the given records durable; an empty one is left as it is.
+// page is a file of the ledger and what it is to hold.
+type page struct {
+	name string
+	raw  []byte // empty leaves the file as it is
+}
+
+// save makes the given records durable; an empty one is left as it is. The head goes first: what it guards against, a
+// return to an older version, is worse than an older list of edges.
 func (l ledger) save(head, catalogue []byte) error {
-	return l.write(map[string][]byte{headFile: head, catalogueFile: catalogue})
+	return l.write(page{headFile, head}, page{catalogueFile, catalogue})
 }
 
-func (l ledger) saveEvidence(raw []byte) error {
-	return l.write(map[string][]byte{evidenceFile: raw})
+// saveEvidence makes two heads durable that contradict each other.
+func (l ledger) saveEvidence(first, second []byte) error {
+	return l.write(page{againstFile, first}, page{evidenceFile, second})
 }
 
-func (l ledger) write(files map[string][]byte) error {
-	var names []string
-	for name, data := range files {
-		if len(data) == 0 {
+// write replaces one file after the other, each in a way that a loss of power leaves the old record or the new one.
+func (l ledger) write(pages ...page) error {
+	for _, p := range pages {
+		if len(p.raw) == 0 {
 			continue
 		}
-		if err := l.fs.WriteFile(name, data); err != nil {
-			return fmt.Errorf("ledger: write %s: %w: free some space", name, err)
+		if err := l.fs.WriteDurable(p.name, p.raw); err != nil {
+			return fmt.Errorf("ledger: write %s: %w", p.name, err)
 		}
-		names = append(names, name)
-	}
-	if err := l.fs.Sync(names...); err != nil {
-		return fmt.Errorf("ledger: sync: %w: free some space", err)
 	}
 	return nil
 }

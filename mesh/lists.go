@@ -1,6 +1,8 @@
 package mesh
 
 import (
+	"errors"
+
 	"github.com/ipfs/go-cid"
 	"github.com/sparsecast/sparsecast/delta"
 )
@@ -24,8 +26,12 @@ func (x *Exchange) chunksOf(id cid.Cid) []cid.Cid {
 	if err != nil {
 		return nil
 	}
-	if m, err := delta.DecodeManifest(raw); err == nil {
+	m, err := delta.DecodeManifest(raw, x.store.Get)
+	switch {
+	case err == nil:
 		list = m.Chunks
+	case errors.Is(err, ErrNotFound):
+		return nil // a leaf may still come
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -3,10 +3,10 @@ package mesh
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"slices"
+	"sync"
 
 	"github.com/ipfs/go-cid"
-	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/rs/zerolog"
@@ -14,67 +14,76 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Mesh is a node's part in one run: it hears and publishes heads, and fetches and serves blocks.
-// Every method is safe for concurrent use.
+// Mesh is what a node has in common for all its runs: connections, members, and the exchange of blocks. The runs are
+// joined to it; see Join. Every method is safe for concurrent use.
 type Mesh struct {
 	host     host.Host
 	cfg      Config
 	log      zerolog.Logger
-	keeper   *keeper
+	stats    *Stats
 	exchange *Exchange
 	heads    *headSync
 	dialer   *dialer
 	watcher  *watcher
-	gossip   atomic.Pointer[gossip] // nil unless Run runs
+
+	mu    sync.Mutex // guards what follows
+	began bool       // Run has been called: runs stays as it is
+	runs  []*Run
 }
 
-// New prepares a Mesh on h and takes up what ledger holds. A host carries one Mesh. Nothing is sent before Run.
-func New(h host.Host, cfg Config, store Store, ledger FS, stats *Stats, log zerolog.Logger) (*Mesh, error) {
+// New prepares a Mesh on h. A host carries one Mesh. Nothing is sent before Run.
+func New(h host.Host, cfg Config, store Store, stats *Stats, log zerolog.Logger) (*Mesh, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	k, err := newKeeper(&cfg, ledger, stats, log)
-	if err != nil {
-		return nil, fmt.Errorf("mesh: %w", err)
-	}
 	m := &Mesh{
-		host: h, cfg: cfg, log: log, keeper: k,
-		exchange: NewExchange(h, Hello{cfg.Role, cfg.Cluster, cfg.Run}, store, cfg.Exchange, stats, log),
+		host: h, cfg: cfg, log: log, stats: stats,
+		exchange: NewExchange(h, Hello{Role: cfg.Role, Cluster: cfg.Cluster}, store, cfg.Exchange, stats, log),
 		dialer:   newDialer(h, &cfg, log),
 	}
 	m.dialer.strange = m.exchange.strange
 	known := &records{h, cfg.Members, m.dialer.fresh}
-	m.heads = newHeadSync(h, cfg.Run, k, known, log)
+	m.heads = newHeadSync(h, known, m.exchange.runsOf, cfg.Now, stats, log)
 	m.watcher = &watcher{h, cfg.Members, m.heads, known, m.dialer, log}
 	m.warnStrangers(cfg.Bootstrap)
 	return m, nil
 }
 
-// Run takes part in the run until ctx ends, and returns when all goroutines of the mesh have.
+// begin returns the runs, which from now on stay what they are.
+func (m *Mesh) begin() []*Run {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.began = true
+	return m.runs
+}
+
+// Run takes part in the runs that were joined until ctx ends, and returns when all goroutines of the mesh have.
 func (m *Mesh) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // gossip, too, when it was joined by half
+	runs := m.begin()
 	group, ctx := errgroup.WithContext(ctx)
-	g := &gossip{keeper: m.keeper, ask: m.heads.request, cut: m.exchange.expel, junk: newRation(junkRate, junkBurst)}
-	err := g.join(ctx, m.host, m.cfg.Run, m.log)
+	channels, err := m.tuneIn(ctx, runs)
 	switch {
 	case ctx.Err() != nil:
 		return nil
 	case err != nil:
 		return fmt.Errorf("mesh: %w", err)
 	}
-	m.gossip.Store(g)
-	defer m.gossip.Store(nil)
+	for i, r := range runs {
+		r.channel.Store(channels[i])
+		defer r.channel.Store(nil)
+		group.Go(func() error { return channels[i].run(ctx) })
+		group.Go(func() error { return m.watcher.watchGossip(ctx, r.members.list, channels[i].topic.ListPeers) })
+	}
 	for _, part := range []func(context.Context) error{
 		m.exchange.Run,
-		g.run,
 		m.heads.serve,
 		func(ctx context.Context) error { return m.heads.pollLoop(ctx, m.cfg.PollEvery) },
 		m.dialer.run,
 		m.watcher.watchPeers,
 		m.watcher.watchMembers,
 		m.watcher.watchDoor,
-		func(ctx context.Context) error { return m.watcher.watchGossip(ctx, g.topic.ListPeers) },
 	} {
 		group.Go(func() error { return part(ctx) })
 	}
@@ -84,40 +93,31 @@ func (m *Mesh) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Publish signs h and c with key, makes both durable, adopts them and announces them, in that order. When it returns
-// nil they are adopted; being heard is up to the peers, who also ask. Publishing the same again announces it again.
-// The error tells when another trainer has got ahead: then this one must stop.
-func (m *Mesh) Publish(ctx context.Context, h Head, c Catalogue, key crypto.PrivKey) error {
-	head, err := sealHead(h, key)
-	if err != nil {
-		return fmt.Errorf("publish: %w", err)
+// tuneIn joins the gossip of every run.
+func (m *Mesh) tuneIn(ctx context.Context, runs []*Run) ([]*channel, error) {
+	names := make([]string, len(runs))
+	for i, r := range runs {
+		names[i] = r.cfg.Name
 	}
-	catalogue, err := sealCatalogue(c, key)
-	if err != nil {
-		return fmt.Errorf("publish: %w", err)
+	g := &gossip{self: m.host.ID(), ask: m.heads.request, cut: m.exchange.expel, junk: newRation(junkRate, junkBurst)}
+	if err := g.start(ctx, m.host, names, m.log); err != nil {
+		return nil, err
 	}
-	if err := m.keeper.publish(head, catalogue); err != nil {
-		return fmt.Errorf("publish: %w", err)
+	channels := make([]*channel, len(runs))
+	for i, r := range runs {
+		var err error
+		if channels[i], err = g.join(r.cfg.Name, r.keeper); err != nil {
+			return nil, err
+		}
 	}
-	g := m.gossip.Load()
-	if g == nil {
-		return nil // not running: peers will ask
-	}
-	if err := g.announce(ctx, m.keeper.current()); err != nil {
-		m.log.Warn().Err(err).Msg("not announced; peers learn of it when they ask")
-	}
-	return nil
+	return channels, nil
 }
 
-// Latest returns the newest head with who signed it, and the newest catalogue; ok is false while no head is known.
-// The catalogue may be older or newer than the head: the two arrive independently.
-func (m *Mesh) Latest() (h Head, c Catalogue, publisher peer.ID, ok bool) {
-	l := m.keeper.current()
-	return l.head.Value, l.catalogue.Value, l.head.Signer, l.head.Raw != nil
-}
+// Wanted tells whether a connected peer is fetching the manifest id.
+func (m *Mesh) Wanted(id cid.Cid) bool { return m.exchange.Wanted(id) }
 
-// Updates returns a channel that holds a token whenever Latest has changed since the last one was taken.
-func (m *Mesh) Updates() <-chan struct{} { return m.keeper.updates }
+// Relayed tells whether a connected relay is fetching the manifest id.
+func (m *Mesh) Relayed(id cid.Cid) bool { return m.exchange.Relayed(id) }
 
 // Fetch brings every chunk of the manifest man, whose content ID is id, into the store.
 func (m *Mesh) Fetch(ctx context.Context, id cid.Cid, man *delta.Manifest, progress func(done, total int)) error {
@@ -147,4 +147,11 @@ func (m *Mesh) warnStrangers(infos []peer.AddrInfo) {
 			m.log.Warn().Stringer("peer", i.ID).Msg("bootstrap peer is not dialled: it is not a member; add its ID to the members")
 		}
 	}
+}
+
+// joined returns the runs joined so far.
+func (m *Mesh) joined() []*Run {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.runs)
 }

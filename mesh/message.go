@@ -16,14 +16,14 @@ import (
 // its opener alone writes, a frame is one control message in canonical CBOR. On a chunk stream the opener writes
 // requests (ID u64, digest 32 bytes) and reads responses (ID u64, status u8, bytes); integers are big-endian.
 const (
-	controlProtocol protocol.ID = "/sparsecast/control/1"
+	controlProtocol protocol.ID = "/sparsecast/control/2"
 	chunkProtocol   protocol.ID = "/sparsecast/chunk/1"
 )
 
 // Bounds of the wire. Whatever breaks one is refused before memory is taken for it.
 const (
-	maxChunkBits    = 1 << 18 // chunks of one manifest
-	maxControl      = 64 << 10
+	maxChunkBits    = delta.MaxChunks // chunks of one manifest
+	maxControl      = maxChunkBits/8 + 1<<10
 	maxIndices      = 1 << 10 // indices in one "more"
 	maxWants        = 64      // manifests one peer may ask to hear about
 	requestSize     = 8 + delta.RootSize
@@ -37,7 +37,7 @@ var errMalformed = errors.New("malformed message")
 type kind uint64
 
 const (
-	kindHello  kind = iota + 1 // Role, Cluster, Run; first on every control stream
+	kindHello  kind = iota + 1 // Role, Cluster, Runs; first on every control stream
 	kindWant                   // Manifest: I am fetching it, tell me what you hold
 	kindUnwant                 // Manifest: no longer
 	kindHave                   // Manifest, Bits: what I hold, in answer to a want
@@ -51,7 +51,7 @@ type control struct {
 	Kind     kind     `cbor:"0,keyasint"`
 	Role     string   `cbor:"1,keyasint,omitempty"`
 	Cluster  string   `cbor:"2,keyasint,omitempty"`
-	Run      string   `cbor:"3,keyasint,omitempty"`
+	Runs     []string `cbor:"3,keyasint,omitempty"` // ascending
 	Manifest []byte   `cbor:"4,keyasint,omitempty"` // its digest
 	Bits     []byte   `cbor:"5,keyasint,omitempty"` // chunk i is bit i%8 of byte i/8; none when nothing is held
 	Indices  []uint32 `cbor:"6,keyasint,omitempty"` // increasing
@@ -60,7 +60,7 @@ type control struct {
 
 // validate reports the first rule that m breaks. Writing and reading both apply it.
 func (m *control) validate() error {
-	names := len(m.Role) > 0 || len(m.Cluster) > 0 || len(m.Run) > 0
+	names := len(m.Role) > 0 || len(m.Cluster) > 0 || len(m.Runs) > 0
 	about := m.Kind >= kindWant && m.Kind <= kindMore
 	switch {
 	case m.Kind < kindHello || m.Kind > kindPong:
@@ -68,12 +68,19 @@ func (m *control) validate() error {
 	case names && m.Kind != kindHello, len(m.Bits) > 0 && m.Kind != kindHave,
 		(len(m.Indices) > 0) != (m.Kind == kindMore), m.Nonce != 0 && m.Kind < kindPing:
 		return fmt.Errorf("%w: fields of another kind than %d", errMalformed, m.Kind)
-	case max(len(m.Role), len(m.Cluster), len(m.Run)) > maxName:
+	case max(len(m.Role), len(m.Cluster)) > maxName:
 		return fmt.Errorf("%w: name above %d bytes", errMalformed, maxName)
+	case len(m.Runs) > maxRuns:
+		return fmt.Errorf("%w: %d runs, at most %d", errMalformed, len(m.Runs), maxRuns)
 	case about != (len(m.Manifest) == delta.RootSize) || !about && len(m.Manifest) > 0:
 		return fmt.Errorf("%w: manifest digest of %d bytes", errMalformed, len(m.Manifest))
 	case len(m.Bits) > maxChunkBits/8 || len(m.Indices) > maxIndices:
 		return fmt.Errorf("%w: %d bytes of bits, %d indices", errMalformed, len(m.Bits), len(m.Indices))
+	}
+	for i, run := range m.Runs {
+		if len(run) > maxName || i > 0 && run <= m.Runs[i-1] {
+			return fmt.Errorf("%w: run %d of a hello", errMalformed, i)
+		}
 	}
 	for i, index := range m.Indices {
 		if index >= maxChunkBits || i > 0 && index <= m.Indices[i-1] {

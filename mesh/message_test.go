@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -20,8 +21,8 @@ var controlGolden = []struct {
 	m   control
 	hex string
 }{
-	{control{Kind: kindHello, Role: "rollout", Cluster: "eu", Run: "r"}, "13" + "a4" + "0001" + "0167726f6c6c6f7574" + "02626575" + "036172"},
-	{control{Kind: kindHello, Role: "relay", Run: "r"}, "0d" + "a3" + "0001" + "016572656c6179" + "036172"},
+	{control{Kind: kindHello, Role: "rollout", Cluster: "eu", Runs: []string{"r"}}, "14" + "a4" + "0001" + "0167726f6c6c6f7574" + "02626575" + "03816172"},
+	{control{Kind: kindHello, Role: "relay", Runs: []string{"a", "r"}}, "10" + "a3" + "0001" + "016572656c6179" + "038261616172"},
 	{control{Kind: kindWant, Manifest: testDigest}, "26" + "a2" + "0002" + "045820" + strings.Repeat("d1", 32)},
 	{control{Kind: kindUnwant, Manifest: testDigest}, "26" + "a2" + "0003" + "045820" + strings.Repeat("d1", 32)},
 	{control{Kind: kindHave, Manifest: testDigest}, "26" + "a2" + "0004" + "045820" + strings.Repeat("d1", 32)},
@@ -47,6 +48,28 @@ func TestControlMessagesHaveFixedBytes(t *testing.T) {
 	}
 }
 
+func manyRuns(n int) []string {
+	runs := make([]string, n)
+	for i := range runs {
+		runs[i] = fmt.Sprintf("run %03d", i)
+	}
+	return runs
+}
+
+func TestTheLargestHelloFits(t *testing.T) {
+	m := control{Kind: kindHello, Role: "rollout", Cluster: strings.Repeat("c", maxName), Runs: manyRuns(maxRuns)}
+	for i := range m.Runs {
+		m.Runs[i] += strings.Repeat("x", maxName-len(m.Runs[i]))
+	}
+	frame, err := encodeControl(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readControl(bufio.NewReader(bytes.NewReader(frame))); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestControlMessagesOfWrongFormAreRefused(t *testing.T) {
 	for name, m := range map[string]control{
 		"no kind":              {},
@@ -62,8 +85,10 @@ func TestControlMessagesOfWrongFormAreRefused(t *testing.T) {
 		"more beyond bounds":   {Kind: kindMore, Manifest: testDigest, Indices: []uint32{maxChunkBits}},
 		"more than a message":  {Kind: kindMore, Manifest: testDigest, Indices: increasing(maxIndices + 1)},
 		"have beyond bounds":   {Kind: kindHave, Manifest: testDigest, Bits: make([]byte, maxChunkBits/8+1)},
-		"hello with long name": {Kind: kindHello, Role: "rollout", Run: strings.Repeat("x", maxName+1)},
-		"ping with name":       {Kind: kindPing, Run: "x"},
+		"hello with long name": {Kind: kindHello, Role: "rollout", Runs: []string{strings.Repeat("x", maxName+1)}},
+		"hello of a run twice": {Kind: kindHello, Role: "rollout", Runs: []string{"x", "x"}},
+		"hello of many runs":   {Kind: kindHello, Role: "rollout", Runs: manyRuns(maxRuns + 1)},
+		"ping with name":       {Kind: kindPing, Runs: []string{"x"}},
 	} {
 		if _, err := encodeControl(m); !errors.Is(err, errMalformed) {
 			t.Errorf("%s: written: %v", name, err)

@@ -68,8 +68,8 @@ func TestFlappingMembersKeepNoChunk(t *testing.T) {
 	virtually(t, func(t *testing.T, net *virtualNet) {
 		net.stop = append(net.stop, func() { time.Sleep(time.Second) })
 		hosts := connectedHosts(t, net, 5)
-		source := startNode(t, hosts[0], Hello{RoleTrainer, "a", testRun}, ExchangeConfig{})
-		fetcher := startNode(t, hosts[1], Hello{RoleRollout, "a", testRun}, ExchangeConfig{})
+		source := startNode(t, hosts[0], Hello{RoleTrainer, "a", []string{testRun}}, ExchangeConfig{})
+		fetcher := startNode(t, hosts[1], Hello{RoleRollout, "a", []string{testRun}}, ExchangeConfig{})
 		net.stop = append(net.stop, source.halt, fetcher.halt)
 		p.fill(t, source.store, 0, 64)
 		for k, h := range hosts[2:] {

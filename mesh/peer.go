@@ -111,7 +111,7 @@ func (l *link) info(h *Hello) PeerInfo {
 		addr = slices.MinFunc(conns, olderConn).RemoteMultiaddr().String()
 	}
 	return PeerInfo{
-		ID: l.id, Role: h.Role, Cluster: h.Cluster, Addr: addr,
+		ID: l.id, Role: h.Role, Cluster: h.Cluster, Runs: h.Runs, Addr: addr,
 		SentBytes: l.sent.Load(), ReceivedBytes: l.received.Load(), RTT: time.Duration(l.rtt.Load()),
 	}
 }

@@ -95,6 +95,7 @@ func (p *picker) failed(now time.Time, id peer.ID, i int, why reason) {
 	switch why {
 	case reasonAbsent:
 		s.has.clear(i)
+		s.denied.set(i)
 	case reasonBad:
 		s.has.clear(i)
 		p.backOff(now, s)

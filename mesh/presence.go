@@ -1,7 +1,8 @@
 package mesh
 
 import (
-	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -14,10 +15,25 @@ func (l *link) came(h Hello, first bool) {
 		x.log.Info().Stringer("peer", l.id).Str("role", string(h.Role)).Str("cluster", h.Cluster).
 			Str("addr", l.info(&h).Addr).Msg("peer connected")
 	}
-	if h.Run != x.self.Run && x.foreign.news(topic{peer: l.id}, fmt.Sprintf("run %q", h.Run), time.Now()) {
-		x.log.Warn().Stringer("peer", l.id).Str("theirs", h.Run).Str("ours", x.self.Run).
+	if !x.shares(&h) && x.foreign.news(topic{peer: l.id}, named(h.Runs), time.Now()) {
+		x.log.Warn().Stringer("peer", l.id).Strs("theirs", h.Runs).Strs("ours", x.self.Runs).
 			Msg("peer belongs to another run: nothing is exchanged with it; is one of the two names a slip?")
 	}
+}
+
+// named returns the names of runs for a sentence. Peers choose theirs.
+func named(runs []string) string {
+	quoted := make([]string, len(runs))
+	for i, run := range runs {
+		quoted[i] = strconv.Quote(run)
+	}
+	switch len(runs) {
+	case 0:
+		return "no run"
+	case 1:
+		return "run " + clip(quoted[0])
+	}
+	return "the runs " + clip(strings.Join(quoted, ", "))
 }
 
 // went says that a peer's last connection is gone. At the end of Run all of them go, which is no news.

@@ -54,14 +54,14 @@ func TestPeersOfAnotherRunAreSaidOnce(t *testing.T) {
 		tm, lines := newTeam(2), new(logLines)
 		n.log = lines.logger()
 		a := n.join(t, tm, 0, nil)
-		n.run, n.log = "grpo-8b", new(logLines).logger()
+		n.runs, n.log = []string{"grpo-8b"}, new(logLines).logger()
 		b := n.join(t, tm, 1, nil, a.info())
 		time.Sleep(3 * time.Second)
 		for range 5 {
 			a.host.Network().ClosePeer(b.id())
 			time.Sleep(15 * time.Second)
 		}
-		lines.want(t, 1, "peer belongs to another run", `"theirs":"grpo-8b"`, `"ours":"grpo-7b"`)
+		lines.want(t, 1, "peer belongs to another run", `"theirs":["grpo-8b"]`, `"ours":["grpo-7b"]`)
 		hasProblem(t, a, b.id(), `belongs to run "grpo-8b"`)
 		hasProblem(t, b, a.id(), `belongs to run "grpo-7b"`)
 	})

@@ -26,7 +26,7 @@ func TestProblemsAreBoundedAndSorted(t *testing.T) {
 		for i := range 3 * maxProblems {
 			p := peer.ID("stranger " + strconv.Itoa(i))
 			nd.cfg.Members.turnAway(knock{p, "/ip4/10.0.0.1/tcp/1"})
-			nd.keeper.refused.news(topic{peer: p}, "forged", time.Now())
+			nd.run.keeper.refused.news(topic{peer: p}, "forged", time.Now())
 		}
 		all := nd.Problems()
 		if len(all) != maxProblems {

@@ -72,7 +72,7 @@ func (r *recall) recent(now time.Time) []Problem {
 	var found []Problem
 	for t, n := range r.notes {
 		if now.Sub(n.seen) < recallFor {
-			found = append(found, Problem{t.peer, n.text})
+			found = append(found, Problem{Peer: t.peer, Text: n.text})
 		}
 	}
 	return found

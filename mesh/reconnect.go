@@ -134,6 +134,16 @@ func (d *dialer) missing(now time.Time) []peer.AddrInfo {
 	return due
 }
 
+// seeking tells whether there is anybody to meet or met, and whether dials are under way.
+func (d *dialer) seeking() (hoped, dialling bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, info := range d.bootstrap {
+		hoped = hoped || info.ID != d.host.ID() && d.members.Allowed(info.ID)
+	}
+	return hoped || len(d.host.Network().Peers()) > 0, len(d.slots) > 0
+}
+
 func (d *dialer) connected(p peer.ID) bool {
 	return d.host.Network().Connectedness(p) == network.Connected
 }

@@ -52,15 +52,30 @@ func (r *records) known(asker peer.ID) [][]byte {
 // learn takes in records of members. Bad ones are passed over: they harm only themselves.
 func (r *records) learn(raws [][]byte) {
 	for _, raw := range raws {
-		e, rec, err := openPeerRecord(raw)
-		if err != nil || rec.PeerID == r.host.ID() || !r.members.Allowed(rec.PeerID) {
-			continue
+		if id, err := signerOf(raw); err != nil || !r.wanted(id) {
+			continue // before its signature is computed: most records are of peers that are connected
 		}
-		// Of a connected peer, identify knows the addresses first hand.
-		if r.host.Network().Connectedness(rec.PeerID) != network.Connected && r.replace(e, rec, recordTTL) {
+		if e, rec, err := openPeerRecord(raw); err == nil && r.replace(e, rec, recordTTL) {
 			r.fresh(rec.PeerID)
 		}
 	}
+}
+
+// wanted tells whether hearsay about a peer is of use. Of a connected one, identify knows the addresses first hand.
+func (r *records) wanted(id peer.ID) bool {
+	return id != r.host.ID() && r.members.Allowed(id) && r.host.Network().Connectedness(id) != network.Connected
+}
+
+// signerOf returns whom a record claims to be signed by.
+func signerOf(raw []byte) (peer.ID, error) {
+	if len(raw) > maxPeerRecord {
+		return "", fmt.Errorf("peer record: %d bytes, at most %d", len(raw), maxPeerRecord)
+	}
+	e, err := record.UnmarshalEnvelope(raw)
+	if err != nil {
+		return "", fmt.Errorf("peer record: %w", err)
+	}
+	return peer.IDFromPublicKey(e.PublicKey)
 }
 
 // met keeps the record that a peer brought itself, which identify has checked but does not store.

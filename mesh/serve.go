@@ -78,7 +78,7 @@ func (l *link) friendly() bool {
 	defer t.Stop()
 	select {
 	case <-l.met:
-		return l.heardHello().Run == l.x.self.Run
+		return l.x.shares(l.heardHello())
 	case <-t.C:
 	case <-l.ctx.Done():
 	}

@@ -12,6 +12,7 @@ import (
 
 const (
 	busyPause = 100 * time.Millisecond // before a busy peer is asked again
+	hollow    = 2                      // failures in a row after which what a peer says it holds is not to be had
 	busyLimit = 4                      // busy answers in a row that make a peer count as no holder for a while
 )
 

@@ -121,7 +121,7 @@ func (l *link) begin() (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open, l.deaf = true, false
-	l.outbox = []control{{Kind: kindHello, Role: string(self.Role), Cluster: self.Cluster, Run: self.Run}}
+	l.outbox = []control{{Kind: kindHello, Role: string(self.Role), Cluster: self.Cluster, Runs: self.Runs}}
 	for id := range x.fetches {
 		l.outbox = append(l.outbox, aboutManifest(kindWant, id))
 	}

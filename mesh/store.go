@@ -17,6 +17,7 @@ type Store interface {
 	Has(id cid.Cid) bool
 	Put(id cid.Cid, data []byte) error // refuses data that id does not name
 	Delete(id cid.Cid) error           // nil when absent
-	List() ([]cid.Cid, error)          // in no order
+	List() ([]cid.Cid, error)          // in no order; what could not be deleted, too
 	Sync() error                       // everything put before is durable after
+	Size() (blocks int, bytes uint64)  // of all that is held
 }

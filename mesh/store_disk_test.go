@@ -3,6 +3,7 @@ package mesh
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,6 +48,9 @@ func TestDiskStoreFindsItsBlocksAgain(t *testing.T) {
 	}
 	if data, err := s.Get(id); err != nil || string(data) != "a" {
 		t.Errorf("got %q, %v", data, err)
+	}
+	if blocks, bytes := s.Size(); blocks != 1 || bytes != 1 {
+		t.Errorf("says %d blocks of %d bytes", blocks, bytes)
 	}
 }
 
@@ -105,6 +109,8 @@ type unsyncedDisk struct{ *diskStub }
 
 func (unsyncedDisk) Sync(...string) error { return syscall.EIO }
 
+func (unsyncedDisk) WriteDurable(string, []byte) error { return syscall.EIO }
+
 func TestDiskStoreCondemnsWhatItCannotSync(t *testing.T) {
 	disk := unsyncedDisk{newDiskStub()}
 	s := openDisk(t, disk)
@@ -142,5 +148,91 @@ func TestBlockFilesLieInSmallDirectories(t *testing.T) {
 	d, err := delta.Digest(id)
 	if want := fmt.Sprintf("blocks/%02x/%s", d[0], id); err != nil || file != want || strings.Contains(file, "..") {
 		t.Errorf("got %s, want %s", file, want)
+	}
+}
+
+// clingingDisk does not remove files for a while.
+type clingingDisk struct {
+	*diskStub
+	clings bool
+}
+
+func (d *clingingDisk) Remove(name string) error {
+	if d.clings {
+		return syscall.EIO
+	}
+	return d.diskStub.Remove(name)
+}
+
+// What could not be deleted is not held any more, and is still there for the next attempt.
+func TestDiskStoreRemembersWhatItCouldNotDelete(t *testing.T) {
+	disk := &clingingDisk{newDiskStub(), true}
+	s := openDisk(t, disk)
+	id, other := putBlock(t, s, "a"), putBlock(t, s, "b")
+	for range 2 {
+		if err := s.Delete(id); !errors.Is(err, syscall.EIO) {
+			t.Errorf("delete: %v", err)
+		}
+	}
+	if s.Has(id) {
+		t.Error("held after it was to be deleted")
+	}
+	if all, err := s.List(); err != nil || !slices.Equal(sorted(all), sorted([]cid.Cid{id, other})) {
+		t.Errorf("lists %v, %v", all, err)
+	}
+	if putBlock(t, s, "a"); !s.Has(id) {
+		t.Error("not held after it was put again")
+	}
+	disk.clings = false
+	if err := s.Delete(id); err != nil {
+		t.Error(err)
+	}
+	if all, err := s.List(); err != nil || len(all) != 1 || len(disk.files) != 1 {
+		t.Errorf("lists %v, %v, and the disk has %d files", all, err, len(disk.files))
+	}
+}
+
+// A process may die between Put and Sync; then what it put may be torn, or may be lost only later. Whoever puts the same
+// again and syncs must be able to rely on it.
+func TestDiskStorePutsAgainWhatAnotherProcessPut(t *testing.T) {
+	disk := newDiskStub()
+	torn := putBlock(t, openDisk(t, disk), "torn")
+	whole := putBlock(t, openDisk(t, disk), "whole")
+	file, err := blockFile(torn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.WriteFile(file, []byte("to")); err != nil {
+		t.Fatal(err)
+	}
+	s := openDisk(t, disk)
+	putBlock(t, s, "torn")
+	putBlock(t, s, "whole")
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	s = openDisk(t, disk.crash())
+	for _, id := range []cid.Cid{torn, whole} {
+		if _, err := s.Get(id); err != nil {
+			t.Errorf("lost after a sync: %v", err)
+		}
+	}
+}
+
+// A block that was durable before, and may be on offer, outlives a failing disk while it is put again.
+func TestDiskStoreKeepsWhatItPutsAgain(t *testing.T) {
+	disk := newDiskStub()
+	s := openDisk(t, disk)
+	id := putBlock(t, s, "a")
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	s = openDisk(t, unsyncedDisk{disk})
+	_ = s.Put(id, []byte("a"))
+	_ = s.Sync()
+	for what, d := range map[string]*diskStub{"then": disk, "after a loss of power": disk.crash()} {
+		if _, err := openDisk(t, d).Get(id); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 type memoryStore struct {
 	mu     sync.RWMutex
 	blocks map[cid.Cid][]byte
+	bytes  uint64 // in all blocks
 }
 
 // NewMemoryStore returns an empty store in memory, without a limit of its own.
@@ -44,6 +45,9 @@ func (s *memoryStore) Put(id cid.Cid, data []byte) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, held := s.blocks[id]; !held {
+		s.bytes += uint64(len(data))
+	}
 	s.blocks[id] = data
 	return nil
 }
@@ -51,6 +55,7 @@ func (s *memoryStore) Put(id cid.Cid, data []byte) error {
 func (s *memoryStore) Delete(id cid.Cid) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.bytes -= uint64(len(s.blocks[id]))
 	delete(s.blocks, id)
 	return nil
 }
@@ -62,3 +67,9 @@ func (s *memoryStore) List() ([]cid.Cid, error) {
 }
 
 func (s *memoryStore) Sync() error { return nil }
+
+func (s *memoryStore) Size() (blocks int, bytes uint64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.blocks), s.bytes
+}

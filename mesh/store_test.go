@@ -54,6 +54,13 @@ func testStore(t *testing.T, open func() Store) {
 				}
 			},
 			"": func(t *rapid.T) {
+				var want uint64
+				for _, b := range model {
+					want += uint64(len(b))
+				}
+				if blocks, bytes := s.Size(); blocks != len(model) || bytes != want {
+					t.Fatalf("says %d blocks of %d bytes, holds %d of %d", blocks, bytes, len(model), want)
+				}
 				got, err := s.List()
 				if err != nil || !slices.Equal(sorted(got), sorted(slices.Collect(maps.Keys(model)))) {
 					t.Fatalf("lists %v, %v, want %v", got, err, slices.Collect(maps.Keys(model)))

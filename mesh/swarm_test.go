@@ -41,11 +41,11 @@ func newPayload(t *testing.T, chunks int, seed uint64) payload {
 		p.chunks = append(p.chunks, c)
 		p.m.Chunks = append(p.m.Chunks, delta.Sum(c))
 	}
-	raw, err := p.m.Encode()
+	e, err := p.m.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.raw, p.id = raw, delta.Sum(raw)
+	p.raw, p.id = e.Root, e.ID()
 	return p
 }
 
@@ -117,7 +117,7 @@ func inSwarm(t *testing.T, count int, cluster func(i int) string, f func(t *test
 		hosts := connectedHosts(t, net, count)
 		var nodes []*testNode
 		for i, h := range hosts {
-			hello := Hello{Role: RoleRollout, Cluster: cluster(i), Run: testRun}
+			hello := Hello{Role: RoleRollout, Cluster: cluster(i), Runs: []string{testRun}}
 			if i == 0 {
 				hello.Role = RoleTrainer
 			}

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -50,8 +51,10 @@ type virtualNet struct {
 	gone map[[2]string]bool // pairs of addresses between which packets are lost; "" is any
 	next int
 	stop []func()
+	role Role           // of nodes that join from now on; RoleRollout unless set
+	skew time.Duration  // by which their clocks are ahead
 	log  zerolog.Logger // of nodes that join from now on; silent unless set
-	run  string         // likewise; testRun unless set
+	runs []string       // likewise, the run of node.run first; testRun unless set
 }
 
 func newVirtualNet(latency time.Duration) *virtualNet {
@@ -141,9 +144,11 @@ func (n *virtualNet) quic() libp2p.Option {
 	return libp2p.QUICReuse(build)
 }
 
-// node is one Mesh with its host.
+// node is one Mesh with its host, in one run.
 type node struct {
 	*Mesh
+	run   *Run // the first of runs
+	runs  []*Run
 	host  host.Host
 	key   crypto.PrivKey
 	ip    string
@@ -157,6 +162,18 @@ func (n *node) id() peer.ID { return n.host.ID() }
 func (n *node) info() peer.AddrInfo {
 	return peer.AddrInfo{ID: n.host.ID(), Addrs: n.host.Network().ListenAddresses()}
 }
+
+func clockAhead(skew time.Duration) func() time.Time {
+	return func() time.Time { return time.Now().Add(skew) }
+}
+
+// The methods of node are those of its first run.
+
+func (n *node) Publish(ctx context.Context, h Head, c Catalogue, key crypto.PrivKey) error {
+	return n.run.Publish(ctx, h, c, key)
+}
+
+func (n *node) Latest() (Head, Catalogue, peer.ID, bool) { return n.run.Latest() }
 
 // team is what the nodes of a test share: keys by index, so that members are known before hosts exist.
 type team struct {
@@ -195,6 +212,33 @@ func idOf(key crypto.PrivKey) peer.ID {
 	return id
 }
 
+func (n *virtualNet) runsOrDefault() []string {
+	if len(n.runs) == 0 {
+		return []string{testRun}
+	}
+	return n.runs
+}
+
+// shelf is the part of a disk that holds the ledger of one run.
+type shelf struct {
+	FS
+	dir string
+}
+
+// below gives each run a part of its own, but the first kind of tests, which look at the disk, all of it.
+func below(disk *diskStub, run string) FS {
+	if run == testRun {
+		return disk
+	}
+	return shelf{disk, run + "/"}
+}
+
+func (s shelf) ReadFile(name string) ([]byte, error) { return s.FS.ReadFile(s.dir + name) }
+
+func (s shelf) WriteDurable(name string, data []byte) error {
+	return s.FS.WriteDurable(s.dir+name, data)
+}
+
 // join starts member i of tm on the network. disk may be nil.
 func (n *virtualNet) join(t *testing.T, tm *team, i int, disk *diskStub, bootstrap ...peer.AddrInfo) *node {
 	t.Helper()
@@ -204,13 +248,22 @@ func (n *virtualNet) join(t *testing.T, tm *team, i int, disk *diskStub, bootstr
 	nd := &node{key: tm.keys[i], stats: new(Stats), disk: disk}
 	nd.host, nd.ip = n.host(t, nd.key, tm.members, nd.stats)
 	m, err := New(nd.host, Config{
-		Run: cmp.Or(n.run, testRun), Role: RoleRollout, Publishers: []peer.ID{idOf(tm.publisher)},
-		Members: tm.members, Bootstrap: bootstrap,
-	}, NewMemoryStore(), disk, nd.stats, n.log)
+		Role: cmp.Or(n.role, RoleRollout), Members: tm.members, Bootstrap: bootstrap, Now: clockAhead(n.skew),
+	}, NewMemoryStore(), nd.stats, n.log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	nd.Mesh = m
+	for _, run := range n.runsOrDefault() {
+		r, err := m.Join(RunConfig{Name: run, Publishers: []peer.ID{idOf(tm.publisher)}}, below(disk, run))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if nd.run == nil {
+			nd.run = r
+		}
+		nd.runs = append(nd.runs, r)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- m.Run(ctx) }()
@@ -242,7 +295,7 @@ func testHead(v Version) Head {
 	root[31] = 1
 	return Head{
 		Run: testRun, Version: v, Root: root, Schema: delta.Sum([]byte("schema")),
-		Edge:    Edge{Manifest: delta.Sum([]byte(v.String())), Target: root, Coded: 1000},
+		Edge:    Edge{Manifest: delta.Sum(fmt.Appendf(nil, "%d/%d", v.Epoch, v.Number)), Target: root, Coded: 1000},
 		Created: 1_700_000_000_000,
 	}
 }
@@ -252,6 +305,9 @@ func testCatalogue(epoch, seq uint64, edges int) Catalogue {
 	for i := range edges {
 		h := testHead(Version{epoch, uint64(i)})
 		c.Edges = append(c.Edges, h.Edge)
+		if i < maxVersions {
+			c.Versions = append(c.Versions, VersionRoot{h.Version, h.Root})
+		}
 	}
 	return c
 }
@@ -301,6 +357,13 @@ func (d *diskStub) Sync(names ...string) error {
 	return nil
 }
 
+func (d *diskStub) WriteDurable(name string, data []byte) error {
+	if err := d.WriteFile(name, data); err != nil {
+		return err
+	}
+	return d.Sync(name)
+}
+
 func (d *diskStub) Remove(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -321,18 +384,27 @@ func (d *diskStub) List(dir string) ([]string, error) {
 	return names, nil
 }
 
+func (d *diskStub) Size(name string) (int64, error) {
+	b, err := d.ReadFile(name)
+	return int64(len(b)), err
+}
+
 func (d *diskStub) setFail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fail = err
 }
 
-// crash returns what a machine finds after losing power.
+// crash returns what a machine finds after losing power: of a file that was replaced and not synced the new name and
+// none of the new bytes, as file systems are free to leave it.
 func (d *diskStub) crash() *diskStub {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	after := newDiskStub()
 	for name, b := range d.synced {
+		if !bytes.Equal(b, d.files[name]) {
+			b = nil
+		}
 		after.files[name], after.synced[name] = b, b
 	}
 	return after

@@ -114,8 +114,9 @@ func (w *watcher) watchMembers(ctx context.Context) error {
 	}
 }
 
-// watchGossip makes followers that gossip has lost say hello again, by closing their connection, until ctx ends.
-func (w *watcher) watchGossip(ctx context.Context, subscribers func() []peer.ID) error {
+// watchGossip makes followers of a run that its gossip has lost say hello again, by closing their connection, until
+// ctx ends.
+func (w *watcher) watchGossip(ctx context.Context, followers, subscribers func() []peer.ID) error {
 	missing := make(absences)
 	tick := time.NewTicker(muteEvery)
 	defer tick.Stop()
@@ -124,7 +125,7 @@ func (w *watcher) watchGossip(ctx context.Context, subscribers func() []peer.ID)
 		case <-ctx.Done():
 			return nil
 		case now := <-tick.C:
-			for _, p := range missing.overdue(now, w.heads.followers(), subscribers()) {
+			for _, p := range missing.overdue(now, followers(), subscribers()) {
 				w.log.Debug().Stringer("peer", p).Msg("connection renewed: gossip has lost the peer")
 				w.host.Network().ClosePeer(p)
 			}

@@ -2,7 +2,7 @@ package node
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -23,10 +23,18 @@ type board struct {
 	path     string
 	progress *api.Progress
 	history  []api.VersionInfo
+	notes    map[string]string // what stands in the way, by what it is about
+	offers   map[string]api.Offer
+
+	check     checkInfo
+	following // of a rollout
 }
 
 func newBoard() *board {
-	return &board{state: api.StateStarting, changed: make(chan struct{})}
+	return &board{
+		state: api.StateStarting, changed: make(chan struct{}), notes: make(map[string]string), offers: census(nil, delta.Root{}),
+		following: following{waiters: make(map[*api.PullRequest]struct{})},
+	}
 }
 
 // update changes the board and wakes whoever waits.
@@ -36,6 +44,13 @@ func (b *board) update(f func(*board)) {
 	f(b)
 	close(b.changed)
 	b.changed = make(chan struct{})
+}
+
+// look reads the board.
+func (b *board) look(f func(*board)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f(b)
 }
 
 func (b *board) setState(state string) {
@@ -48,7 +63,7 @@ func (b *board) setState(state string) {
 }
 
 func (b *board) fail(err error) {
-	b.update(func(b *board) { b.state, b.problem, b.progress = api.StateError, err.Error(), nil })
+	b.update(func(b *board) { b.state, b.problem, b.progress = api.StateError, api.Words(err), nil })
 }
 
 // serve notes that v is served from path.
@@ -56,7 +71,7 @@ func (b *board) serve(v api.VersionInfo, path string) {
 	b.update(func(b *board) {
 		b.state, b.problem, b.progress = api.StateReady, "", nil
 		again := b.served != nil && versionOf(*b.served) == versionOf(v)
-		b.served, b.path = &v, path
+		b.served, b.path, b.last = &v, path, versionOf(v)
 		if again {
 			return
 		}
@@ -67,13 +82,29 @@ func (b *board) serve(v api.VersionInfo, path string) {
 	})
 }
 
+// note says what stands in the way of something; without a text nothing does any more. It tells whether that is new.
+func (b *board) note(about, text string) (changed bool) {
+	b.update(func(b *board) {
+		changed = b.notes[about] != text
+		if b.notes[about] = text; text == "" {
+			delete(b.notes, about)
+		}
+	})
+	return changed
+}
+
 // fill copies the board into s.
 func (b *board) fill(s *api.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.State, s.Error, s.Path = b.state, b.problem, b.path
 	s.Latest, s.Served, s.Progress = copyOf(b.latest), copyOf(b.served), copyOf(b.progress)
-	s.History = slices.Clone(b.history)
+	s.History, s.Offer = slices.Clone(b.history), b.offers // which is never changed
+	b.fillFollowing(s)
+	b.check.fill(s)
+	for _, about := range slices.Sorted(maps.Keys(b.notes)) {
+		s.Problems = append(s.Problems, b.notes[about])
+	}
 }
 
 func copyOf[T any](p *T) *T {
@@ -82,6 +113,13 @@ func copyOf[T any](p *T) *T {
 	}
 	v := *p
 	return &v
+}
+
+// next returns a channel that is closed at the next change of the board.
+func (b *board) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changed
 }
 
 // waitFor returns when done does, asked after every change of the board.
@@ -99,59 +137,6 @@ func (b *board) waitFor(ctx context.Context, done func(*board) bool) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// pull waits until a version of at least the number asked for is served; without a number, until the newest known is.
-func (b *board) pull(ctx context.Context, r api.PullRequest) (api.PullResult, error) {
-	var result api.PullResult
-	err := b.waitFor(ctx, func(b *board) bool {
-		if b.served == nil || versionOf(*b.served).Compare(b.asked(r)) < 0 {
-			return false
-		}
-		result = api.PullResult{Version: *b.served, Path: b.path}
-		return true
-	})
-	if err != nil {
-		return result, fmt.Errorf("%s is not ready here (%s): %w", wanted(r), b.news(), err)
-	}
-	return result, nil
-}
-
-// asked returns the least version that r is content with. A step of an older epoch is another state than the same step
-// of this one: trainers go back.
-func (b *board) asked(r api.PullRequest) mesh.Version {
-	var v mesh.Version
-	if b.latest != nil {
-		v = versionOf(*b.latest)
-	}
-	if r.Number != nil {
-		v.Number = *r.Number
-	}
-	if r.Epoch != nil {
-		v.Epoch = *r.Epoch
-	}
-	return v
-}
-
-func wanted(r api.PullRequest) string {
-	if r.Number == nil {
-		return "the newest version"
-	}
-	return fmt.Sprintf("version %d", *r.Number)
-}
-
-// news says in a few words how far the node is.
-func (b *board) news() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	served, latest := "nothing served", "no version heard of"
-	if b.served != nil {
-		served = fmt.Sprintf("%d served", b.served.Number)
-	}
-	if b.latest != nil {
-		latest = fmt.Sprintf("%d the newest heard of", b.latest.Number)
-	}
-	return served + ", " + latest
 }
 
 func versionOf(v api.VersionInfo) mesh.Version { return mesh.Version{Epoch: v.Epoch, Number: v.Number} }

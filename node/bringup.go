@@ -27,23 +27,40 @@ func bringUp(ctx context.Context, s *slots, lib library, path []*delta.Manifest)
 		state = old
 	}
 	to := s.idle()
-	draft, err := s.begin(to, schema, from.root)
+	if s.only != "" {
+		if err := s.unpointFrom(to); err != nil {
+			return err
+		}
+		if from.name == to.name {
+			old.Close()
+			return s.changeInPlace(ctx, lib, schema, to, path)
+		}
+	}
+	if err := s.prepare(to, schema, from.root); err != nil {
+		return err
+	}
+	if err := s.dress(to, from, schema, path[0], lib.chunks(path[0])); err != nil {
+		return fmt.Errorf("slot %s: files beside the weights: %w", to.name, s.explain(err))
+	}
+	draft, err := s.create(to, schema)
 	if err != nil {
 		return err
 	}
 	defer draft.Abort() // nothing to do after a commit
+	defer s.work()()
+	var result delta.Decoded
 	for _, m := range path {
-		if err := delta.ApplyEdge(ctx, m, lib.chunks(m), schema, state, draft, nil); err != nil {
+		if result, err = delta.ApplyEdge(ctx, m, lib.chunks(m), schema, state, draft, delta.DecodeOptions{}); err != nil {
 			return errors.Join(err, s.examine(ctx, from))
 		}
 		state = draft // the next delta is applied in place, where nobody reads yet
 	}
-	return s.commit(to, draft, path[len(path)-1].Target)
+	return s.commit(to, draft, result.Root, result.Digests)
 }
 
 // open opens a slot that holds root, or at least did when it was hashed and has not been touched since. Both results
 // are zero for the zero root, where anchors start.
-func (s *slots) open(ctx context.Context, root delta.Root) (slot, *delta.Checkpoint, error) {
+func (s *slots) open(ctx context.Context, root delta.Root) (slot, *states, error) {
 	if root.IsZero() {
 		return slot{}, nil, nil
 	}
@@ -53,7 +70,7 @@ func (s *slots) open(ctx context.Context, root delta.Root) (slot, *delta.Checkpo
 			return slot{}, nil, fmt.Errorf("state %s: %w", root.Short(), errSlotLost)
 		}
 		if err := s.recheck(ctx, sl); err == nil {
-			c, err := delta.OpenCheckpoint(sl.path)
+			c, err := s.read(sl)
 			return sl, c, err
 		} else if !errors.Is(err, errSlotLost) {
 			return slot{}, nil, err
@@ -63,13 +80,14 @@ func (s *slots) open(ctx context.Context, root delta.Root) (slot, *delta.Checkpo
 
 // recheck examines a slot whose files were touched since its root was found.
 func (s *slots) recheck(ctx context.Context, sl slot) error {
-	c, err := delta.OpenCheckpoint(sl.path)
+	c, err := s.read(sl)
 	if err != nil {
 		return s.examine(ctx, sl)
 	}
 	root, ok := s.believe(sl.name, c)
 	c.Close()
 	if ok && root == sl.root {
+		s.couldRead(sl)
 		return nil
 	}
 	return s.examine(ctx, sl)
@@ -81,14 +99,18 @@ func (s *slots) examine(ctx context.Context, sl slot) error {
 	if sl.root.IsZero() {
 		return nil
 	}
-	root, err := s.hash(ctx, sl)
+	f, err := s.take(ctx, sl)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err == nil && root == sl.root {
+	if err != nil && s.passes(sl, err) {
+		return fmt.Errorf("slot %s: %w", sl.name, err)
+	}
+	h, ok := s.compare(sl.name, sl.root, f)
+	if err == nil && ok {
+		s.couldRead(sl)
 		return nil
 	}
-	s.disown(sl)
-	s.log.Warn().Err(err).Str("slot", sl.name).Str("was", sl.root.Short()).Str("is", root.Short()).Msg("slot is damaged, not used again")
+	s.report(sl, h, err)
 	return fmt.Errorf("slot %s: %w", sl.name, errSlotLost)
 }

@@ -13,9 +13,14 @@ type Config struct {
 	// Role is what this host does in the run: trainer, rollout or relay. There is no default.
 	Role mesh.Role `yaml:"role"`
 
-	// Run names the training run. Nodes hear only heads of their own run.
-	// 1 to 64 letters, digits, dots, dashes and underscores.
-	Run string `yaml:"run"`
+	// Run names the training run of a node that takes part in one; RunOptions, too, are about that one. Nodes hear only
+	// heads of their own runs. 1 to 64 letters, digits, dots, dashes and underscores.
+	Run        string `yaml:"run"`
+	RunOptions `yaml:",inline"`
+
+	// Runs are what a node with several runs takes part in, instead of Run and RunOptions. What belongs to a run lies in
+	// runs and its name in Data then; the connections, the chunks and the API are shared. At most 64.
+	Runs []RunConfig `yaml:"runs"`
 
 	// Cluster labels nodes with fast links between them, such as one data centre. Chunks cross between clusters as
 	// seldom as possible and are shared freely inside one, so a label that spans slow links wastes those links, and
@@ -53,21 +58,19 @@ type Config struct {
 	// reach the port. There is no default. Open peers can read the weights and waste bandwidth, never forge.
 	Peers string `yaml:"peers"`
 
-	// Publishers are the peer IDs whose heads are believed. A trainer always believes itself; every other role needs
-	// at least one.
-	Publishers []string `yaml:"publishers"`
+	// SlotsDir is where the copies of the weights lie, which are made anew when they are lost: a directory of this node
+	// alone, in memory (/dev/shm/NAME: engines load fastest from there, and a reboot brings the weights up again) or on
+	// another disk than Data. Each copy takes the size of the model. Empty keeps them in Data; current is there always.
+	SlotsDir string `yaml:"slots_dir"`
 
-	// Base is the checkpoint that every host already has, version 0: a safetensors file or a directory with them.
-	// With it no full copy ever moves over the network; without it a node starts from an anchor.
-	Base string `yaml:"base"`
+	// Scrub is how fast the copies of the weights are read in the background, every hour at most, to find bits that
+	// flipped where nobody wrote: bytes a second such as 64MB, or off. It waits while versions are brought up. Blocks
+	// that are damaged are rebuilt from what else is here and at the peers.
+	Scrub string `yaml:"scrub"`
 
 	// API is where the local HTTP API listens: unix:/path/to.sock for this user only, or a loopback host:port, which
 	// asks for the bearer token in api.token in Data. Default: unix: and api.sock in Data.
 	API string `yaml:"api"`
-
-	// Keep is how many versions' deltas stay on offer. More lets a host that was away longer catch up by deltas, and
-	// takes their coded bytes on disk; 1 to 4096.
-	Keep int `yaml:"keep"`
 
 	// Poll is how often a peer is asked for news that gossip may have lost. Shorter notices a lost announcement
 	// sooner and costs one small request each; 100ms to 1h.
@@ -89,14 +92,15 @@ type LogConfig struct {
 // Resolve fills in what depends on Data.
 func DefaultConfig() *Config {
 	return &Config{
-		Run:     "default",
-		Cluster: "default",
-		Data:    "data",
-		Listen:  []string{"/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"},
-		Prefer:  "tcp",
-		Keep:    32,
-		Poll:    3 * time.Second,
-		Log:     LogConfig{Level: "info", Format: "console"},
+		Run:        defaultRun,
+		RunOptions: DefaultRunOptions(),
+		Cluster:    "default",
+		Data:       "data",
+		Listen:     []string{"/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"},
+		Prefer:     "tcp",
+		Poll:       3 * time.Second,
+		Scrub:      "64MB",
+		Log:        LogConfig{Level: "info", Format: "console"},
 	}
 }
 
@@ -111,7 +115,11 @@ func (c *Config) Resolve(dir string) {
 		c.API = "unix:" + filepath.Join(c.Data, "api.sock")
 	}
 	c.Key = within(dir, c.Key)
-	c.Base = within(dir, c.Base)
+	c.resolve(dir)
+	c.SlotsDir = within(dir, c.SlotsDir)
+	for i := range c.Runs {
+		c.Runs[i].resolve(dir)
+	}
 	c.Bootstrap = within(dir, c.Bootstrap)
 	if !c.Open() {
 		c.Peers = within(dir, c.Peers)

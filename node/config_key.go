@@ -26,8 +26,10 @@ const keyHeader = `# Identity of the sparsecast node %s (ed25519 private key).
 const maxKeyFile = 16 << 10
 
 // LoadKey reads the identity that CreateKey wrote, and refuses a file that others can read.
-func LoadKey(path string) (crypto.PrivKey, error) {
-	info, err := os.Stat(path)
+func LoadKey(path string) (crypto.PrivKey, error) { return loadKey(files.OS{}, path) }
+
+func loadKey(fsys files.FS, path string) (crypto.PrivKey, error) {
+	info, err := fsys.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("node key: %w: make one with: sparsecast keygen %s", err, path)
 	}
@@ -37,7 +39,7 @@ func LoadKey(path string) (crypto.PrivKey, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("node key %s: others can read or change it (mode %04o): chmod 600 %s", path, info.Mode().Perm(), path)
 	}
-	b, err := readSmall(path, maxKeyFile)
+	b, err := readSmall(fsys, path, maxKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("node key: %w", err)
 	}
@@ -156,5 +158,5 @@ func writeNew(path string, data []byte) error {
 	} else if err != nil {
 		return err
 	}
-	return files.SyncDir(dir)
+	return files.OS{}.SyncDir(dir)
 }

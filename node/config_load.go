@@ -29,7 +29,7 @@ const maxConfigFile = 64 << 10
 // LoadConfig reads the configuration at path over the defaults, resolves it and validates it.
 // A mistake is a *ConfigError.
 func LoadConfig(path string) (*Config, error) {
-	b, err := readSmall(path, maxConfigFile)
+	b, err := readSmall(files.OS{}, path, maxConfigFile)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
@@ -101,11 +101,14 @@ func explainYAML(err error, file *ast.File, name string) error {
 	}
 	var unknown *yaml.UnknownFieldError
 	var mistyped *yaml.TypeError
+	var misplaced *yaml.UnexpectedNodeTypeError
 	switch {
 	case errors.As(err, &unknown):
 		e.Err, e.Fix = errors.New("unknown field"), suggest(at.Value)
 	case errors.As(err, &mistyped):
 		e.Err, e.Fix = errors.New("a value of the wrong type"), "want "+describe(mistyped.DstType)
+	case errors.As(err, &misplaced) && misplaced.Expected == ast.SequenceType:
+		e.Err, e.Fix = errors.New("a value of the wrong type"), "want "+describe(reflect.TypeFor[[]string]())
 	}
 	return e
 }
@@ -169,22 +172,24 @@ func describe(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Int:
 		return "a whole number"
+	case t.Kind() == reflect.Float64:
+		return "a number"
 	case t.Kind() == reflect.Int64:
 		return "a time with its unit, such as 5s or 500ms"
 	case t.Kind() == reflect.Slice:
-		return "a list, one item a line after a dash"
+		return "a list, one item a line after a dash, or all in [ ]"
 	}
 	return "text"
 }
 
 // readSmall reads a file that a user wrote by hand, at most limit bytes.
-func readSmall(path string, limit int64) ([]byte, error) {
-	f, _, err := files.OpenRegular(path)
+func readSmall(fsys files.FS, path string, limit int64) ([]byte, error) {
+	f, _, err := files.OpenRegular(fsys, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, limit+1))
 	if err != nil {
 		return nil, err
 	}

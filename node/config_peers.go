@@ -1,22 +1,25 @@
 package node
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/multiformats/go-multiaddr"
+	"github.com/sparsecast/sparsecast/node/files"
 )
 
 // maxListFile bounds a list of peers, in bytes: more than ten thousand lines.
 const maxListFile = 1 << 20
 
-// LoadBootstrap reads the peers to start from: one multiaddr with /p2p/ID a line, # begins a comment.
+// loadBootstrap reads the peers to start from: one multiaddr with /p2p/ID a line, # begins a comment.
 // Addresses of one peer are gathered; peers keep the order of the file.
-func LoadBootstrap(path string) ([]peer.AddrInfo, error) {
+func loadBootstrap(fsys files.FS, path string) ([]peer.AddrInfo, error) {
 	var infos []peer.AddrInfo
 	at := make(map[peer.ID]int)
-	err := eachLine(path, func(text, _ string) error {
+	err := eachLine(fsys, path, func(text, _ string) error {
 		info, err := peer.AddrInfoFromString(text)
 		if err != nil {
 			return fmt.Errorf("%w: write it as /dns4/host.example/tcp/4001/p2p/12D3KooW", err)
@@ -36,19 +39,19 @@ func LoadBootstrap(path string) ([]peer.AddrInfo, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("bootstrap peers: %w", err)
+		return nil, fmt.Errorf("bootstrap peers: %w", orNone(err, "write it, one multiaddr with /p2p/ID a line, or leave bootstrap: out"))
 	}
 	return infos, nil
 }
 
-// LoadPeers reads an allow-list: one peer ID a line, and after # a comment that says who it is.
+// loadPeers reads an allow-list: one peer ID a line, and after # a comment that says who it is.
 // It returns the comments by ID. An empty list is an error, since it would let nobody in.
-func LoadPeers(path string) (map[peer.ID]string, error) {
+func loadPeers(fsys files.FS, path string) (map[peer.ID]string, error) {
 	peers := make(map[peer.ID]string)
-	err := eachLine(path, func(text, comment string) error {
+	err := eachLine(fsys, path, func(text, comment string) error {
 		id, err := peer.Decode(text)
 		if err != nil {
-			return fmt.Errorf("%w: write one peer ID a line, such as 12D3KooW, and # before a comment", err)
+			return fmt.Errorf("%.80q is no peer ID: write one a line, as sparsecast keygen prints it, and # before a comment", text)
 		}
 		if _, twice := peers[id]; twice {
 			return fmt.Errorf("peer %s is listed twice: remove one line", id)
@@ -57,7 +60,7 @@ func LoadPeers(path string) (map[peer.ID]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("allowed peers: %w", err)
+		return nil, fmt.Errorf("allowed peers: %w", orNone(err, "write it, one peer ID a line, the same on all hosts"))
 	}
 	if len(peers) == 0 {
 		return nil, fmt.Errorf("allowed peers: %s lists nobody: add one peer ID a line, or set peers: open", path)
@@ -65,9 +68,17 @@ func LoadPeers(path string) (map[peer.ID]string, error) {
 	return peers, nil
 }
 
+// orNone adds what to do to an error that says that there is no such file; the others say it.
+func orNone(err error, hint string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s", err, hint)
+	}
+	return err
+}
+
 // eachLine calls use with the text and the comment of every line that holds text, and names the line that use refuses.
-func eachLine(path string, use func(text, comment string) error) error {
-	b, err := readSmall(path, maxListFile)
+func eachLine(fsys files.FS, path string, use func(text, comment string) error) error {
+	b, err := readSmall(fsys, path, maxListFile)
 	if err != nil {
 		return err
 	}

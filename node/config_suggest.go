@@ -14,16 +14,18 @@ func suggest(field string) string {
 		}
 	}
 	if best == "" {
-		return "remove it; sparsecast node --help names the fields"
+		return "remove it; sparsecast node --example shows the fields"
 	}
 	return fmt.Sprintf("did you mean %q?", best)
 }
 
 func fieldNames() []string {
 	var names []string
-	for _, t := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[LogConfig]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[RunOptions](), reflect.TypeFor[RunConfig](), reflect.TypeFor[LogConfig]()} {
 		for i := range t.NumField() {
-			names = append(names, t.Field(i).Tag.Get("yaml"))
+			if name := t.Field(i).Tag.Get("yaml"); name != ",inline" {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

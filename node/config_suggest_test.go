@@ -1,6 +1,7 @@
 package node
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,6 +14,12 @@ func TestSuggest(t *testing.T) {
 		if got := suggest(field); got != `did you mean "`+want+`"?` {
 			t.Errorf("%s: got %s, want %s", field, got, want)
 		}
+	}
+}
+
+func TestSuggestKnowsNoBetter(t *testing.T) {
+	if got, want := suggest("temperature"), "sparsecast node --example"; !strings.Contains(got, want) {
+		t.Errorf("got %s, want the place to look, %s", got, want)
 	}
 }
 

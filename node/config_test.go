@@ -33,7 +33,8 @@ func TestExampleConfig(t *testing.T) {
 // TestExampleNamesEveryField reads the example with its commented-out defaults, which must be the true ones.
 func TestExampleNamesEveryField(t *testing.T) {
 	var text strings.Builder
-	for line := range strings.Lines(ExampleConfig) {
+	single, several := splitExample(t)
+	for line := range strings.Lines(single) {
 		if (!strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "#  ")) && !strings.HasPrefix(line, "#api: 127") && !strings.HasPrefix(line, "#  #") {
 			text.WriteString(strings.TrimPrefix(line, "#"))
 		}
@@ -43,16 +44,55 @@ func TestExampleNamesEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range fieldNames() {
-		if !strings.Contains(text.String(), name+":") {
+		if !strings.Contains(text.String()+several, name+":") {
 			t.Errorf("the example lacks %s", name)
 		}
 	}
 	want := DefaultConfig()
 	want.Role, want.Bootstrap, want.Peers, want.Base = c.Role, c.Bootstrap, c.Peers, c.Base
-	want.Publishers, want.Announce, want.TrustedNets = c.Publishers, c.Announce, c.TrustedNets
+	want.Publishers, want.Announce, want.TrustedNets, want.SlotsDir = c.Publishers, c.Announce, c.TrustedNets, c.SlotsDir
 	want.Resolve("/etc/sparsecast")
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("defaults in the example:\n%+v\nthe defaults:\n%+v", c, want)
+	}
+}
+
+// splitExample returns the example for one run, and the lines of it that are for several runs instead.
+func splitExample(t *testing.T) (single, several string) {
+	t.Helper()
+	at := strings.Index(ExampleConfig, "\n#runs:") + 1
+	if at == 0 {
+		t.Fatal("the example has no runs")
+	}
+	return ExampleConfig[:at], strings.ReplaceAll(ExampleConfig[at:], "\n#", "\n")[1:]
+}
+
+func TestExampleOfSeveralRuns(t *testing.T) {
+	_, several := splitExample(t)
+	c, err := parseConfig([]byte("role: rollout\npeers: open\n"+several), "example", "/etc/sparsecast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := c.AllRuns()
+	if len(all) != 2 || all[0].Name != "chat" || all[1].Base != "/models/code" || all[1].MaxLag != 2 || all[0].Keep != DefaultRunOptions().Keep {
+		t.Errorf("got %+v", all)
+	}
+}
+
+func TestRunsAreResolved(t *testing.T) {
+	text := "role: trainer\npeers: open\nruns: [{name: a, base: x}, {name: b, keep: 5, bases: {p: y}}]\n"
+	c, err := parseConfig([]byte(text), "node.yaml", "/etc/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []RunConfig{{Name: "a", RunOptions: DefaultRunOptions()}, {Name: "b", RunOptions: DefaultRunOptions()}}
+	want[0].Base, want[1].Keep, want[1].Bases = "/etc/s/x", 5, map[string]string{"p": "/etc/s/y"}
+	if !reflect.DeepEqual(c.AllRuns(), want) {
+		t.Errorf("got %+v", c.AllRuns())
+	}
+	one, err := parseConfig([]byte("role: trainer\npeers: open\nrun: a\nbase: x\n"), "node.yaml", "/etc/s")
+	if err != nil || !reflect.DeepEqual(one.AllRuns(), want[:1]) {
+		t.Errorf("one run: got %+v, %v", one.AllRuns(), err)
 	}
 }
 

@@ -9,16 +9,18 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/multiformats/go-multiaddr"
-	"github.com/sparsecast/sparsecast/mesh"
 	"github.com/sparsecast/sparsecast/node/api"
 )
 
 const (
 	maxKeep = 4096
+	maxLag  = 4096
 	minPoll = 100 * time.Millisecond
 	maxPoll = time.Hour
+	// A slack near 0 would make a shortcut for every version.
+	minSlack = 0.1
+	maxSlack = 100
 )
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -58,7 +60,7 @@ func mistake(field string, err error, fix string) error {
 // Validate returns a *ConfigError for the first mistake. It does not look at the disk.
 func (c *Config) Validate() error {
 	for _, check := range []func() error{
-		c.checkNames, c.checkChoices, c.checkPaths, c.checkNetwork, c.checkPublishers, c.checkAPI, c.checkRanges,
+		c.checkCluster, c.checkChoices, c.checkPaths, c.checkNetwork, c.checkRuns, c.checkAPI, c.checkScrub, c.checkPoll,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -67,28 +69,35 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-func (c *Config) checkNames() error {
-	for _, f := range []struct{ field, name string }{{"run", c.Run}, {"cluster", c.Cluster}} {
-		if !namePattern.MatchString(f.name) {
-			return mistake(f.field, fmt.Errorf("%q is no name", f.name),
-				"use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first")
-		}
+func (c *Config) checkCluster() error { return checkName("cluster", c.Cluster) }
+
+func checkName(field, name string) error {
+	if !namePattern.MatchString(name) {
+		return mistake(field, fmt.Errorf("%q is no name", name),
+			"use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first")
 	}
 	return nil
 }
 
+// choice is a field that has one of a few values.
+type choice struct {
+	field, value string
+	choices      []string
+}
+
 func (c *Config) checkChoices() error {
-	for _, f := range []struct {
-		field, value string
-		choices      []string
-	}{
+	return checkChoices("", []choice{
 		{"role", string(c.Role), []string{"trainer", "rollout", "relay"}},
 		{"prefer", c.Prefer, []string{"tcp", "quic"}},
 		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error", "off"}},
 		{"log.format", c.Log.Format, []string{"console", "json"}},
-	} {
+	})
+}
+
+func checkChoices(at string, fields []choice) error {
+	for _, f := range fields {
 		if !slices.Contains(f.choices, f.value) {
-			return mistake(f.field, fmt.Errorf("%q is not among its values", f.value), "use one of "+enumerate(f.choices))
+			return mistake(at+f.field, fmt.Errorf("%q is not among its values", f.value), "use one of "+enumerate(f.choices))
 		}
 	}
 	return nil
@@ -122,15 +131,6 @@ func (c *Config) checkNetwork() error {
 	return err
 }
 
-func (c *Config) checkPublishers() error {
-	if len(c.Publishers) == 0 && c.Role != mesh.RoleTrainer {
-		return mistake("publishers", errors.New("no publisher, so no head would be believed"),
-			"list the trainer's peer ID; sparsecast status prints it there")
-	}
-	_, err := c.PublisherIDs()
-	return err
-}
-
 func (c *Config) checkAPI() error {
 	if _, err := api.ParseAddress(c.API); err != nil {
 		return mistake("api", err, "leave the field out for a socket in data:")
@@ -138,10 +138,7 @@ func (c *Config) checkAPI() error {
 	return nil
 }
 
-func (c *Config) checkRanges() error {
-	if c.Keep < 1 || c.Keep > maxKeep {
-		return mistake("keep", fmt.Errorf("%d versions", c.Keep), fmt.Sprintf("use 1 to %d", maxKeep))
-	}
+func (c *Config) checkPoll() error {
 	if c.Poll < minPoll || c.Poll > maxPoll {
 		return mistake("poll", fmt.Errorf("every %s", c.Poll), fmt.Sprintf("use %s to %s", minPoll, maxPoll))
 	}
@@ -159,11 +156,6 @@ func (c *Config) AnnounceAddrs() ([]multiaddr.Multiaddr, error) {
 // Networks returns TrustedNets, parsed.
 func (c *Config) Networks() ([]netip.Prefix, error) {
 	return parseList("trusted_nets", c.TrustedNets, netip.ParsePrefix, "write a network as 10.0.0.0/8 or fd00::/8")
-}
-
-// PublisherIDs returns Publishers, parsed.
-func (c *Config) PublisherIDs() ([]peer.ID, error) {
-	return parseList("publishers", c.Publishers, peer.Decode, "a peer ID looks like 12D3KooW...; sparsecast status prints it")
 }
 
 func parseAddrs(field string, list []string) ([]multiaddr.Multiaddr, error) {

@@ -1,10 +1,8 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +23,8 @@ const patience = time.Minute
 // testNode is a whole node in this process, on a real loopback socket.
 type testNode struct {
 	*Node
-	stop func()
+	*part // in the first of its runs
+	stop  func()
 }
 
 // newConfig writes key and peer list of a node and returns its configuration.
@@ -52,15 +51,24 @@ func newConfig(t *testing.T, role mesh.Role, base string) (*Config, peer.ID) {
 	return cfg, id
 }
 
-// startNode runs a node until the test ends or stop is called.
-func startNode(t *testing.T, cfg *Config) *testNode {
+// startNode runs a node, changed by prepare, until the test ends or stop is called.
+func startNode(t *testing.T, cfg *Config, prepare ...func(*Node)) *testNode {
+	t.Helper()
+	return startNodeOn(t, Machine{}, cfg, prepare...)
+}
+
+// startNodeOn is startNode on another machine.
+func startNodeOn(t *testing.T, m Machine, cfg *Config, prepare ...func(*Node)) *testNode {
 	t.Helper()
 	log := zerolog.New(testWriter{t}).Level(zerolog.InfoLevel).With().Str("node", string(cfg.Role)).Logger()
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := New(cfg, log)
+	n, err := NewOn(m, cfg, log)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
+	}
+	for _, f := range prepare {
+		f(n)
 	}
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
@@ -79,7 +87,7 @@ func startNode(t *testing.T, cfg *Config) *testNode {
 		}
 	}
 	t.Cleanup(stop)
-	return &testNode{Node: n, stop: stop}
+	return &testNode{Node: n, part: n.parts[0], stop: stop}
 }
 
 // testWriter sends log lines to the test.
@@ -90,13 +98,16 @@ func (w testWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// pairUp starts a trainer and a rollout that knows it.
-func pairUp(t *testing.T, base string) (trainer, rollout *testNode) {
+// pairUp starts a trainer and a rollout that knows it, with a configuration that may be changed.
+func pairUp(t *testing.T, base string, change ...func(c *Config)) (trainer, rollout *testNode) {
 	t.Helper()
 	cfg, id := newConfig(t, mesh.RoleTrainer, base)
 	trainer = startNode(t, cfg)
-	rollout = startNode(t, followerOf(t, trainer, id, base))
-	return trainer, rollout
+	rolloutCfg := followerOf(t, trainer, id, base)
+	for _, f := range change {
+		f(rolloutCfg)
+	}
+	return trainer, startNode(t, rolloutCfg)
 }
 
 func followerOf(t *testing.T, trainer *testNode, id peer.ID, base string) *Config {
@@ -134,7 +145,7 @@ func (n *testNode) mustPull(t *testing.T, number uint64, path string) {
 	if err != nil {
 		t.Fatalf("pull %d: %v; status %+v", number, err, n.Status(ctx))
 	}
-	for _, place := range []string{r.Path, n.cfg.Data + "/current"} {
+	for _, place := range []string{r.Path, n.part.dir.Path("current")} {
 		if got, want := rootOf(t, place), rootOf(t, path); got != want {
 			t.Fatalf("version %d at %s has root %s, want %s", number, place, got, want)
 		}
@@ -161,6 +172,13 @@ func (n *testNode) waitFor(t *testing.T, what string, ok func(api.Status) bool) 
 	return api.Status{}
 }
 
+// settle waits until a trainer has nothing left to do in the background.
+func (n *testNode) settle(t *testing.T) {
+	t.Helper()
+	b := &n.role.(*trainer).background
+	n.waitFor(t, "the background", func(api.Status) bool { return b.idle() })
+}
+
 func rootOf(t *testing.T, path string) delta.Root {
 	t.Helper()
 	c, err := delta.OpenCheckpoint(path)
@@ -178,7 +196,12 @@ func rootOf(t *testing.T, path string) delta.Root {
 // series writes n checkpoints of a small bf16 tensor, each with some elements moved by a step.
 func series(t *testing.T, n int) []string {
 	t.Helper()
-	const elements = 40000
+	return seriesOf(t, n, 40000)
+}
+
+// seriesOf is series of a tensor of that many elements.
+func seriesOf(t *testing.T, n int, elements int) []string {
+	t.Helper()
 	data := make([]byte, 2*elements)
 	for i := range data {
 		data[i] = byte(i*7 + i>>8)
@@ -187,7 +210,7 @@ func series(t *testing.T, n int) []string {
 	dir := t.TempDir()
 	for step := range n {
 		paths = append(paths, filepath.Join(dir, fmt.Sprintf("step_%d.safetensors", step)))
-		writeCheckpoint(t, paths[step], []safetensors.Tensor{{Name: "w", DType: "BF16", Shape: []uint64{elements}, Size: 2 * elements}}, data)
+		writeCheckpoint(t, paths[step], []safetensors.Tensor{{Name: "w", DType: "BF16", Shape: []uint64{uint64(elements)}, Size: 2 * int64(elements)}}, data)
 		for i := step; i < elements; i += 97 {
 			data[2*i]++
 		}
@@ -211,31 +234,17 @@ func writeCheckpoint(t *testing.T, path string, tensors []safetensors.Tensor, da
 	}
 }
 
-// damage flips a bit in the weights of a file and puts its time back, as failing hardware would.
+// damage flips a bit in the weights of a file, as failing hardware would: the file looks as before, and a node that looks at
+// it meanwhile sees it either as it was or damaged.
 func damage(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	b := make([]byte, 1)
-	at := info.Size() - 1001
-	if _, err := f.ReadAt(b, at); err != nil && err != io.EOF {
-		t.Fatal(err)
-	}
-	b[0] ^= 0x10
-	if _, err := f.WriteAt(b, at); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	if after, err := os.ReadFile(path); err != nil || !bytes.Contains(after, b) {
-		t.Fatal("not damaged")
-	}
+	try(t, err)
+	b, err := os.ReadFile(path)
+	try(t, err)
+	b[len(b)-1001] ^= 0x10
+	rotten := filepath.Join(t.TempDir(), "rotten")
+	try(t, os.WriteFile(rotten, b, info.Mode()))
+	try(t, os.Chtimes(rotten, info.ModTime(), info.ModTime()))
+	try(t, os.Rename(rotten, path))
 }

@@ -14,23 +14,30 @@ import (
 // library gets the parts of edges out of the store, and out of the mesh when they are not there yet.
 type library struct {
 	store mesh.Store
-	mesh  *mesh.Mesh
+	mesh  *mesh.Run
 }
 
-// manifest returns the manifest of e, which must describe just that edge.
-func (l library) manifest(ctx context.Context, e mesh.Edge) (*delta.Manifest, error) {
-	b, err := l.mesh.Block(ctx, e.Manifest, delta.MaxBlock)
+// describe brings the blocks that say what e is made of here: its manifest, which must describe just that edge, with all
+// leaves, and the schema. Each is where at is meanwhile.
+func (l library) describe(ctx context.Context, e mesh.Edge, at *stage) (*delta.Manifest, error) {
+	block := func(id cid.Cid, limit int) ([]byte, error) {
+		at.enter(e, id)
+		return l.mesh.Block(ctx, id, limit)
+	}
+	b, err := block(e.Manifest, delta.MaxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("manifest of %s: %w", e.Target.Short(), err)
 	}
-	m, err := delta.DecodeManifest(b)
+	m, err := delta.DecodeManifest(b, func(id cid.Cid) ([]byte, error) { return block(id, delta.MaxLeaf) })
 	if err != nil {
 		return nil, err
 	}
 	if m.Base != e.Base || m.Target != e.Target || m.Coded != e.Coded {
 		return nil, fmt.Errorf("manifest %s describes another edge than the publisher signed", e.Manifest)
 	}
-	return m, nil
+	at.enter(e, m.Schema)
+	_, err = l.schema(ctx, m.Schema)
+	return m, err
 }
 
 // stored returns the manifests of a path whose blocks must all be in the store.
@@ -41,7 +48,7 @@ func (l library) stored(path []mesh.Edge) ([]*delta.Manifest, error) {
 		if err != nil {
 			return nil, fmt.Errorf("manifest of %s: %w", e.Target.Short(), err)
 		}
-		m, err := delta.DecodeManifest(b)
+		m, err := delta.DecodeManifest(b, l.store.Get)
 		if err != nil {
 			return nil, err
 		}
@@ -81,6 +88,30 @@ func (l library) has(e mesh.Edge) bool {
 	return !slices.ContainsFunc(manifests[0].Chunks, func(c cid.Cid) bool { return !l.store.Has(c) })
 }
 
+// knows tells whether it is known here what an edge is made of.
+func (l library) knows(e mesh.Edge) bool {
+	_, err := l.stored([]mesh.Edge{e})
+	return err == nil
+}
+
+// left returns how many coded bytes of an edge are still to come: all of them while it is not known what it is made of.
+func (l library) left(e mesh.Edge) (bytes uint64) {
+	if !l.store.Has(e.Manifest) {
+		return e.Coded
+	}
+	manifests, err := l.stored([]mesh.Edge{e})
+	if err != nil {
+		return e.Coded
+	}
+	m := manifests[0]
+	for i, c := range m.Chunks {
+		if !l.store.Has(c) {
+			bytes += uint64(m.ChunkLen(i))
+		}
+	}
+	return min(bytes, e.Coded)
+}
+
 // keepSchema puts s into the store.
 func (l library) keepSchema(s *delta.Schema) error {
 	if err := l.store.Put(s.ID(), s.Encode()); err != nil {
@@ -94,30 +125,8 @@ func (l library) chunks(m *delta.Manifest) func(i int) ([]byte, error) {
 	return func(i int) ([]byte, error) { return l.store.Get(m.Chunks[i]) }
 }
 
-// retain deletes every block that none of the edges needs. An edge whose manifest is not here has no blocks here.
-func (l library) retain(edges []mesh.Edge) (deleted int, err error) {
-	needed := make(map[cid.Cid]bool)
-	for _, e := range edges {
-		if err := l.need(needed, e.Manifest); err != nil {
-			return 0, err
-		}
-	}
-	all, err := l.store.List()
-	if err != nil {
-		return 0, fmt.Errorf("list blocks: %w", err)
-	}
-	for _, id := range all {
-		if needed[id] {
-			continue
-		}
-		if err := l.store.Delete(id); err != nil {
-			return deleted, fmt.Errorf("delete block: %w", err)
-		}
-		deleted++
-	}
-	return deleted, nil
-}
-
+// need adds the blocks of an edge, as far as what is here names them. One whose manifest is not here has no blocks here,
+// nor has one that this build cannot read: that must not keep others from being swept.
 func (l library) need(needed map[cid.Cid]bool, manifest cid.Cid) error {
 	if !manifest.Defined() || needed[manifest] {
 		return nil
@@ -130,13 +139,27 @@ func (l library) need(needed map[cid.Cid]bool, manifest cid.Cid) error {
 	if err != nil {
 		return fmt.Errorf("read manifest: %w", err)
 	}
-	m, err := delta.DecodeManifest(b)
+	leaves, err := delta.LeavesOf(b)
 	if err != nil {
-		return err
+		return nil
+	}
+	for _, id := range leaves {
+		needed[id] = true
+	}
+	var broken error // of the store
+	m, err := delta.DecodeManifest(b, func(id cid.Cid) ([]byte, error) {
+		b, err := l.store.Get(id)
+		if !errors.Is(err, mesh.ErrNotFound) {
+			broken = err
+		}
+		return b, err
+	})
+	if err != nil {
+		return broken // without all leaves no chunk is fetched
 	}
 	needed[m.Schema] = true
-	for _, c := range m.Chunks {
-		needed[c] = true
+	for _, id := range slices.Concat(m.Chunks, m.Outboard) {
+		needed[id] = true
 	}
 	return nil
 }
@@ -144,7 +167,7 @@ func (l library) need(needed map[cid.Cid]bool, manifest cid.Cid) error {
 // offered returns the edges that lead somewhere: those of the catalogue and the head's own.
 func offered(h mesh.Head, c mesh.Catalogue) []mesh.Edge {
 	edges := c.Edges
-	if h.Edge.Manifest.Defined() {
+	if h.Edge.Manifest.Defined() && !slices.Contains(edges, h.Edge) {
 		edges = append(edges[:len(edges):len(edges)], h.Edge)
 	}
 	return edges

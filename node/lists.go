@@ -6,6 +6,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/sparsecast/sparsecast/mesh"
+	"github.com/sparsecast/sparsecast/node/files"
 )
 
 // rereadEvery is how often the lists of peers are looked at.
@@ -34,9 +35,9 @@ func (n *Node) watched(path string, none bool, reread func(path string) error) f
 	if none {
 		return func() {}
 	}
-	last, _ := fileStamp([]string{path})
+	last, _ := fileStamp(n.machine.FS, []string{path})
 	return func() {
-		now, err := fileStamp([]string{path})
+		now, err := fileStamp(n.machine.FS, []string{path})
 		if err != nil || now == last {
 			return // gone for a moment, as while an editor replaces it
 		}
@@ -50,7 +51,7 @@ func (n *Node) watched(path string, none bool, reread func(path string) error) f
 }
 
 func (n *Node) rereadPeers(path string) error {
-	ids, err := listedPeers(path)
+	ids, err := listedPeers(n.machine.FS, path)
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (n *Node) rereadPeers(path string) error {
 }
 
 func (n *Node) rereadBootstrap(path string) error {
-	infos, err := LoadBootstrap(path)
+	infos, err := loadBootstrap(n.machine.FS, path)
 	if err != nil {
 		return err
 	}
@@ -68,21 +69,21 @@ func (n *Node) rereadBootstrap(path string) error {
 }
 
 // membersOf returns the allow-list that the configuration asks for.
-func membersOf(cfg *Config) (*mesh.Members, error) {
+func membersOf(fsys files.FS, cfg *Config) (*mesh.Members, error) {
 	if cfg.Open() {
 		m := mesh.NewMembers()
 		m.Open = true
 		return m, nil
 	}
-	ids, err := listedPeers(cfg.Peers)
+	ids, err := listedPeers(fsys, cfg.Peers)
 	if err != nil {
 		return nil, err
 	}
 	return mesh.NewMembers(ids...), nil
 }
 
-func listedPeers(path string) ([]peer.ID, error) {
-	listed, err := LoadPeers(path)
+func listedPeers(fsys files.FS, path string) ([]peer.ID, error) {
+	listed, err := loadPeers(fsys, path)
 	if err != nil {
 		return nil, err
 	}

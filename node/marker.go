@@ -2,56 +2,89 @@ package node
 
 import (
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 
 	"github.com/sparsecast/sparsecast/delta"
+	"github.com/sparsecast/sparsecast/node/files"
 )
 
 // marker says what root was found in a slot, and by what its files can be told from others.
 type marker struct {
-	Root  delta.Root `json:"root"`
-	Boot  string     `json:"boot"`
-	Files string     `json:"files"`
+	Root   delta.Root `json:"root"`
+	Boot   string     `json:"boot"`
+	Files  string     `json:"files"`
+	From   delta.Root `json:"from"`             // what the slot held before it was changed where it lies, which was not finished
+	Schema []byte     `json:"schema,omitempty"` // unless it is the one that the checkpoint alone tells
 }
 
 func markerFile(slot string) string { return "slots/" + slot + ".json" }
 
-// mark writes the marker of a slot whose checkpoint is c.
-func (s *slots) mark(slot string, root delta.Root, c *delta.Checkpoint) error {
-	stamp, err := fileStamp(c.Files())
-	if err != nil {
-		return err
-	}
-	b, err := marshalChecked(marker{Root: root, Boot: bootID(), Files: stamp})
-	if err != nil {
-		return err
-	}
-	return s.dir.WriteFile(markerFile(slot), b) // worthless after a crash of the machine anyway
+// marked is what a marker is written about.
+type marked interface {
+	Files() []string
+	odd() []byte
 }
 
-// believe returns the root that the marker names when nothing speaks against it: the same boot, the same files. After
-// another boot the files are hashed, since a crash may have lost what only the page cache knew.
-func (s *slots) believe(slot string, c *delta.Checkpoint) (delta.Root, bool) {
-	b, err := s.dir.ReadFile(markerFile(slot))
+// mark writes the marker of a slot which holds c.
+func (s *slots) mark(slot string, root delta.Root, c marked) error {
+	stamp, err := fileStamp(s.dir.FS(), c.Files())
+	if err != nil {
+		return err
+	}
+	b, err := marshalChecked(marker{Root: root, Boot: s.dir.FS().BootID(), Files: stamp, Schema: c.odd()})
+	if err != nil {
+		return err
+	}
+	return s.place.WriteFile(markerFile(slot), b) // worthless after a crash of the machine anyway
+}
+
+// unmark takes a slot's marker away before it is changed in place, so that after a crash it is read before it is believed.
+func (s *slots) unmark(slot string) error {
+	m, err := s.readMarker(slot)
+	if err != nil || m.Boot == "" {
+		return nil
+	}
+	m.Boot = "" // no boot; what it is to hold is still good to know
+	b, err := marshalChecked(m)
+	if err != nil {
+		return err
+	}
+	return s.place.WriteFile(markerFile(slot), b)
+}
+
+// believe returns the root that the marker names when nothing speaks against it: the same boot, files and schema. After
+// another boot the files are hashed, since a crash may have lost what only the page cache knew; and always where boots
+// have no names.
+func (s *slots) believe(slot string, c *states) (delta.Root, bool) {
+	m, err := s.readMarker(slot)
 	if err != nil {
 		return delta.Root{}, false
 	}
-	var m marker
-	if err := unmarshalChecked(b, &m); err != nil {
-		return delta.Root{}, false
+	stamp, err := fileStamp(s.dir.FS(), c.Files())
+	return m.Root, err == nil && s.sameBoot(m) && m.Files == stamp && !m.Root.IsZero() && c.sameSchema(m.Schema)
+}
+
+func (s *slots) readMarker(slot string) (m marker, err error) {
+	b, err := s.place.ReadFile(markerFile(slot))
+	if err == nil {
+		err = unmarshalChecked(b, &m)
 	}
-	stamp, err := fileStamp(c.Files())
-	ok := err == nil && m.Boot != "" && m.Boot == bootID() && m.Files == stamp && !m.Root.IsZero()
-	return m.Root, ok
+	return m, err
+}
+
+func (s *slots) sameBoot(m marker) bool { return m.Boot != "" && m.Boot == s.dir.FS().BootID() }
+
+// markedInThisBoot tells whether a slot can be believed without reading it, if its files are those marked.
+func (s *slots) markedInThisBoot(slot string) bool {
+	m, err := s.readMarker(slot)
+	return err == nil && s.sameBoot(m)
 }
 
 // fileStamp tells files apart by name, size and time of their last change.
-func fileStamp(paths []string) (string, error) {
+func fileStamp(fsys files.FS, paths []string) (string, error) {
 	var b strings.Builder
 	for _, p := range paths {
-		info, err := os.Stat(p)
+		info, err := fsys.Stat(p)
 		if err != nil {
 			return "", err
 		}
@@ -59,13 +92,3 @@ func fileStamp(paths []string) (string, error) {
 	}
 	return b.String(), nil
 }
-
-// bootID names the current boot of the machine; it is empty where there is no such thing, and markers are not
-// believed then.
-var bootID = sync.OnceValue(func() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-})

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
-	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/sparsecast/sparsecast/mesh"
@@ -18,32 +18,34 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// role is what a node does in its run.
-type role interface {
-	run(ctx context.Context) error
-	publish(ctx context.Context, r api.PublishRequest) (api.PublishResult, error)
-}
-
-// Node is one host's part in a run. New builds it, Run lives it, Close ends it.
+// Node is one host: its disk, its connections and its API, and a part in each of its runs. New builds it, Run lives it,
+// Close ends it.
 type Node struct {
+	machine Machine
 	cfg     *Config
 	log     zerolog.Logger
 	key     crypto.PrivKey
+	dir     *files.Dir // durable things
+	place   *files.Dir // slots; dir unless slots_dir is set
+	store   mesh.Store
+	shelf   *shelf
 	host    host.Host
 	stats   *mesh.Stats
 	members *mesh.Members
 	mesh    *mesh.Mesh
-	board   *board
-	role    role
-	api     *api.Listener
+	parts   []*part
+	api     *api.Listener // nil without one
 	metrics *prometheus.Registry
 	started time.Time
 	closers []func() error
 }
 
 // New takes the data directory and listens. Nothing runs yet.
-func New(cfg *Config, log zerolog.Logger) (*Node, error) {
-	n := &Node{cfg: cfg, log: log, stats: &mesh.Stats{}, board: newBoard(), started: time.Now()}
+func New(cfg *Config, log zerolog.Logger) (*Node, error) { return NewOn(Machine{}, cfg, log) }
+
+// NewOn is New on another machine than this.
+func NewOn(m Machine, cfg *Config, log zerolog.Logger) (*Node, error) {
+	n := &Node{machine: m.orThis(), cfg: cfg, log: log, stats: &mesh.Stats{}, started: time.Now()}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -52,41 +54,48 @@ func New(cfg *Config, log zerolog.Logger) (*Node, error) {
 
 func (n *Node) build() error {
 	var err error
-	if n.key, err = LoadKey(n.cfg.Key); err != nil {
+	if n.key, err = loadKey(n.machine.FS, n.cfg.Key); err != nil {
 		return err
 	}
-	dir, err := files.Open(n.cfg.Data)
-	if err != nil {
+	if err := n.openHome(); err != nil {
 		return err
 	}
-	unlock, err := dir.Lock()
-	if err != nil {
+	if err := n.listen(); err != nil {
 		return err
 	}
-	n.onClose(func() error { unlock(); return nil })
+	if n.store, err = mesh.NewDiskStore(n.dir); err != nil {
+		return fmt.Errorf("open block store: %w", err)
+	}
+	if err := n.connect(); err != nil {
+		return err
+	}
+	n.shelf = newShelf(library{store: n.store}, n.mesh.Wanted)
+	if err := n.join(); err != nil {
+		return err
+	}
+	n.metrics = newMetrics(n)
+	return nil
+}
+
+// listen opens the local API.
+func (n *Node) listen() (err error) {
+	if n.machine.NoAPI {
+		return nil
+	}
 	if n.api, err = api.Listen(n.cfg.API, n.cfg.TokenFile()); err != nil {
 		return err
 	}
 	n.onClose(func() error { _ = n.api.Close(); return nil }) // Run has closed it already, unless it never ran
-	store, err := mesh.NewDiskStore(dir)
-	if err != nil {
-		return fmt.Errorf("open block store: %w", err)
-	}
-	if err := n.join(store, dir); err != nil {
-		return err
-	}
-	n.metrics = newMetrics(n)
-	n.role = n.newRole(store, dir)
 	return nil
 }
 
 func (n *Node) onClose(f func() error) { n.closers = append(n.closers, f) }
 
-// join builds the host and the mesh from the configuration.
-func (n *Node) join(store mesh.Store, dir *files.Dir) error {
+// connect builds the host and the mesh from the configuration.
+func (n *Node) connect() error {
 	mesh.BridgeLogs(n.log.With().Str("part", "libp2p").Logger())
 	var err error
-	if n.members, err = membersOf(n.cfg); err != nil {
+	if n.members, err = membersOf(n.machine.FS, n.cfg); err != nil {
 		return err
 	}
 	meshCfg, err := n.meshConfig() // before anything listens: most mistakes are in what it reads
@@ -103,65 +112,85 @@ func (n *Node) join(store mesh.Store, dir *files.Dir) error {
 	if hostCfg.TrustedNets, err = n.cfg.Networks(); err != nil {
 		return err
 	}
-	if n.host, err = mesh.NewHost(hostCfg, n.stats); err != nil {
+	if n.host, err = n.machine.NewHost(hostCfg, n.stats); err != nil {
 		return err
 	}
 	n.onClose(n.host.Close)
-	n.mesh, err = mesh.New(n.host, meshCfg, store, dir, n.stats, n.log.With().Str("part", "mesh").Logger())
+	meshLog := n.log.With().Str("part", "mesh").Logger()
+	n.mesh, err = mesh.New(n.host, meshCfg, n.store, n.stats, meshLog)
 	return err
 }
 
-func (n *Node) meshConfig() (mesh.Config, error) {
-	cfg := mesh.Config{
-		Run: n.cfg.Run, Role: n.cfg.Role, Cluster: n.cfg.Cluster, Members: n.members, PollEvery: n.cfg.Poll,
-	}
-	var err error
-	if cfg.Publishers, err = n.cfg.PublisherIDs(); err != nil {
-		return cfg, err
-	}
-	if n.cfg.Role == mesh.RoleTrainer {
-		id, err := peer.IDFromPrivateKey(n.key)
+// join takes part in every run that it can. One that fails leaves the others be, but what it needs of the store is not
+// known then, so nothing is removed. When none is left the node fails.
+func (n *Node) join() error {
+	var errs []error
+	for _, cfg := range n.cfg.AllRuns() {
+		p, err := n.newPart(cfg)
 		if err != nil {
-			return cfg, fmt.Errorf("node key: %w", err)
+			errs = append(errs, err)
+			n.shelf.hide(cfg.Name)
+		} else {
+			head, edges := p.offer()
+			n.shelf.resume(cfg.Name, &memo[stockKept]{note: shelfNote, dir: p.dir, log: p.log}, head, edges)
 		}
-		cfg.Publishers = append(cfg.Publishers, id)
+		n.parts = append(n.parts, p)
 	}
+	if len(errs) == len(n.parts) {
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+func (n *Node) meshConfig() (mesh.Config, error) {
+	cfg := mesh.Config{Role: n.cfg.Role, Cluster: n.cfg.Cluster, Members: n.members, PollEvery: n.cfg.Poll, Now: n.machine.Now}
+	var err error
 	if n.cfg.Bootstrap != "" {
-		cfg.Bootstrap, err = LoadBootstrap(n.cfg.Bootstrap)
+		cfg.Bootstrap, err = loadBootstrap(n.machine.FS, n.cfg.Bootstrap)
 	}
 	return cfg, err
 }
 
-func (n *Node) newRole(store mesh.Store, dir *files.Dir) role {
-	lib := library{store: store, mesh: n.mesh}
-	switch n.cfg.Role {
-	case mesh.RoleRelay:
-		return &relay{mesh: n.mesh, library: lib, board: n.board, log: n.log}
-	case mesh.RoleTrainer:
-		return &trainer{
-			runName: n.cfg.Run, keep: n.cfg.Keep, key: n.key, dir: dir, base: n.cfg.Base, mesh: n.mesh, library: lib,
-			board: n.board, log: n.log, prepared: make(chan struct{}),
-		}
-	default:
-		return &rollout{dir: dir, base: n.cfg.Base, mesh: n.mesh, library: lib, board: n.board, log: n.log}
-	}
-}
-
 // Run lives until ctx ends or a part of the node fails beyond repair.
 func (n *Node) Run(ctx context.Context) error {
-	n.log.Info().Str("id", n.host.ID().String()).Str("role", string(n.cfg.Role)).Str("run", n.cfg.Run).
+	n.log.Info().Str("id", n.host.ID().String()).Str("role", string(n.cfg.Role)).Strs("runs", n.runNames()).
 		Strs("addrs", n.addrs()).Str("api", n.cfg.API).Msg("node up")
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return n.mesh.Run(ctx) })
-	g.Go(func() error { return n.role.run(ctx) })
+	g.Go(func() error { return n.live(ctx) })
 	g.Go(func() error { return n.watchLists(ctx) })
-	g.Go(func() error { return n.api.Serve(ctx, api.NewHandler(n, n.metrics)) })
+	if n.api != nil {
+		g.Go(func() error { return n.api.Serve(ctx, api.NewHandler(n, n.metrics)) })
+	}
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
 	n.log.Info().Msg("node down")
 	return err
+}
+
+// live lives all runs. One that fails leaves the others be; when none is left the node has failed.
+func (n *Node) live(ctx context.Context) error {
+	errs := make([]error, len(n.parts))
+	var all sync.WaitGroup
+	for i, p := range n.parts {
+		all.Go(func() { errs[i] = p.live(ctx) })
+	}
+	all.Wait()
+	if slices.Contains(errs, nil) {
+		return nil
+	}
+	return errors.Join(errs...)
+}
+
+// runNames returns the names of the runs of this node.
+func (n *Node) runNames() []string {
+	names := make([]string, len(n.parts))
+	for i, p := range n.parts {
+		names[i] = p.settings.Name
+	}
+	return names
 }
 
 // Close gives back what New took.
@@ -172,18 +201,4 @@ func (n *Node) Close() error {
 	}
 	n.closers = nil
 	return errors.Join(errs...)
-}
-
-// Publish is part of api.Backend.
-func (n *Node) Publish(ctx context.Context, r api.PublishRequest) (api.PublishResult, error) {
-	return n.role.publish(ctx, r)
-}
-
-// Pull is part of api.Backend.
-func (n *Node) Pull(ctx context.Context, r api.PullRequest) (api.PullResult, error) {
-	if n.cfg.Role == mesh.RoleRelay {
-		return api.PullResult{}, api.NewError(http.StatusConflict, errors.New("this node is a relay and holds no weights"),
-			"pull at a rollout's node")
-	}
-	return n.board.pull(ctx, r)
 }

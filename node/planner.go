@@ -13,13 +13,20 @@ import (
 )
 
 // ErrNoPath says that the edges on offer do not lead from any state held to the one wanted.
-var ErrNoPath = errors.New("no path to the wanted state")
+var ErrNoPath = errors.New("nothing on offer leads from what this host holds to the version wanted")
 
 // Plan returns the path that is cheapest in coded bytes from any root held to target, its edges in the order in
 // which they apply; it is nil when target is held. The zero root, where anchors start, is always held. Among equally
 // cheap paths the one with fewer edges wins, then the one whose manifests come first, looked at from the last to the
 // first, so the order of held and edges does not matter.
 func Plan(held []delta.Root, target delta.Root, edges []mesh.Edge) (path []mesh.Edge, err error) {
+	return PlanAround(held, target, edges, nil, nil)
+}
+
+// PlanAround is Plan for when some edges turned out to be unobtainable, as far as one knows: as few as possible of those
+// to avoid are on the path, whatever it costs, so that they are there only when nothing else leads to target. Edges of
+// which something is here cost what is left to come.
+func PlanAround(held []delta.Root, target delta.Root, edges []mesh.Edge, avoid map[mesh.Edge]bool, left remainder) (path []mesh.Edge, err error) {
 	from := make(map[delta.Root][]mesh.Edge)
 	for _, e := range edges {
 		from[e.Base] = append(from[e.Base], e)
@@ -41,12 +48,12 @@ func Plan(held []delta.Root, target delta.Root, edges []mesh.Edge) (path []mesh.
 		settled[r.end] = true
 		for _, e := range from[r.end] {
 			if !settled[e.Target] {
-				heap.Push(q, r.extend(e))
+				heap.Push(q, r.extend(e, avoid[e], left.of(e)))
 			}
 		}
 	}
-	return nil, fmt.Errorf("%w %s: none of %d edges on offer lead there from the %d states held: "+
-		"let the trainer send an anchor (sparsecast publish --full), or copy its newest checkpoint here and set base: to it", ErrNoPath, target.Short(), len(edges), len(held))
+	return nil, fmt.Errorf("%w (root %s): let the trainer send a full copy (sparsecast publish --full), "+
+		"or copy its newest checkpoint here and set base: to it", ErrNoPath, target.Short())
 }
 
 // route is a path from a root held to end, linked from its last edge to its first.
@@ -55,12 +62,17 @@ type route struct {
 	last   mesh.Edge
 	before *route // nil at a root held
 	length int
-	hi, lo uint64 // coded bytes, 128 bits: peers choose the sizes, and their sum must not wrap
+	shun   int    // edges to avoid
+	hi, lo uint64 // bytes to come, 128 bits: peers choose the sizes, and their sum must not wrap
 }
 
-func (r *route) extend(e mesh.Edge) *route {
-	lo, carry := bits.Add64(r.lo, e.Coded, 0)
-	return &route{end: e.Target, last: e, before: r, length: r.length + 1, hi: r.hi + carry, lo: lo}
+func (r *route) extend(e mesh.Edge, avoid bool, cost uint64) *route {
+	lo, carry := bits.Add64(r.lo, cost, 0)
+	next := &route{end: e.Target, last: e, before: r, length: r.length + 1, shun: r.shun, hi: r.hi + carry, lo: lo}
+	if avoid {
+		next.shun++
+	}
+	return next
 }
 
 func (r *route) edges() []mesh.Edge {
@@ -78,6 +90,7 @@ func (r *route) edges() []mesh.Edge {
 // route, which alone is extended, so that two with the same last edge are the same.
 func (r *route) compare(s *route) int {
 	return cmp.Or(
+		cmp.Compare(r.shun, s.shun),
 		cmp.Compare(r.hi, s.hi),
 		cmp.Compare(r.lo, s.lo),
 		cmp.Compare(r.length, s.length),

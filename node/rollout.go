@@ -4,27 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
-	"github.com/sparsecast/sparsecast/delta"
 	"github.com/sparsecast/sparsecast/mesh"
 	"github.com/sparsecast/sparsecast/node/api"
-	"github.com/sparsecast/sparsecast/node/files"
 )
 
-// rollout follows the run: it brings the newest version up in the idle slot while the other one is served, checks its
-// root and switches. Whatever fails, the served slot stays as it is.
+// rollout follows the run: it brings the version that decide aims at, usually the newest, up in the idle slot while the
+// other one is served, checks its root and switches. Whatever fails, the served slot stays as it is.
 type rollout struct {
-	dir     *files.Dir
-	base    string // path of the base checkpoint, empty for none
+	home
 	slots   *slots // opened by run
-	mesh    *mesh.Mesh
+	mesh    *mesh.Run
+	runName string
 	library library
+	shelf   *shelf
 	board   *board
+	ways    *ways // nil unless there is one slot, and ways back are kept
 	log     zerolog.Logger
 	served  api.VersionInfo // Root is zero while nothing is served
+
+	noting sync.Mutex    // one note of what this node was told at a time
+	told   chan struct{} // holds a token after every such note
+
+	opened chan struct{} // closed when slots is set
+	pace   uint64        // of checks in the background, bytes a second
+
+	unfinished     unfinished
+	unfinishedMemo memo[unfinishedKept]
+	patience       time.Duration // how long a download may stand still
+	avoid          avoidance
+	meeting        <-chan struct{} // closed when another peer has come
 }
 
 // Pauses between attempts at an update that fails.
@@ -35,13 +48,21 @@ const (
 
 // run follows until ctx ends.
 func (r *rollout) run(ctx context.Context) error {
+	r.recall()
 	var err error
-	if r.slots, err = openSlots(ctx, r.dir, r.base, r.log); err != nil {
+	if r.slots, err = openSlots(ctx, r.home, r.log); err != nil {
 		return err
 	}
 	if err := r.resume(); err != nil {
 		return err
 	}
+	r.slots.ways = r.ways
+	close(r.opened)
+	var scrubbing sync.WaitGroup
+	defer scrubbing.Wait()
+	scrubbing.Go(func() { lookout{r.slots, r.nudge, &room{board: r.board, log: r.log}}.run(ctx) })
+	scrubbing.Go(func() { scrubber{r.slots, r.pace, r.nudge, r.board, r.log}.run(ctx) })
+	r.meeting = r.mesh.Meeting()
 	pause := firstPause
 	for {
 		err := r.follow(ctx)
@@ -62,147 +83,172 @@ func (r *rollout) run(ctx context.Context) error {
 			return nil
 		case <-retry:
 		case <-r.mesh.Updates():
+			r.avoid.news(time.Now())
+		case <-r.told:
 		}
 	}
 }
 
-// resume serves again what was served before a restart, or the base checkpoint until something newer is here.
+// nudge makes the node look anew at what it was told.
+func (r *rollout) nudge() {
+	select {
+	case r.told <- struct{}{}:
+	default: // a token is waiting already
+	}
+}
+
+// resume serves again what was served before a restart, or the base checkpoint until something newer is here. Only then
+// it says so: who hears that the node waits may load what lies under current.
 func (r *rollout) resume() error {
-	r.board.setState(api.StateWaiting)
-	v, ok, err := loadServed(r.dir)
+	v, ok, err := servedNote.load(r.dir)
+	last := versionOf(v)
 	if err != nil {
 		r.log.Warn().Err(err).Msg("what was served is not known, finding out from the slots")
+		head, _, _, _ := r.mesh.Latest()
+		last = head.Version // nothing newer
 	}
+	r.board.update(func(b *board) { b.last = last })
 	if ok && r.plausible(v) {
 		if sl, ok := r.slots.find(v.Root); ok {
 			return r.show(sl, v)
 		}
 		r.log.Warn().Uint64("number", v.Number).Msg("the served version is no longer in a slot, fetching anew")
 	}
-	if r.slots.base.root.IsZero() {
-		return r.slots.unpoint()
+	if r.slots.baseRoot().IsZero() {
+		err = r.slots.unpoint()
+	} else {
+		err = r.slots.point(r.slots.base)
 	}
-	return r.slots.point(r.slots.base)
+	if err == nil {
+		r.board.setState(api.StateWaiting)
+	}
+	return err
 }
 
-// plausible tells whether v can have been served: nothing newer than the newest head, which was durable before, and the
-// same root under the same version.
+// plausible tells whether v can have been served: nothing newer than the newest head, which was durable before. Another
+// root under the same version can, when two publishers chose it.
 func (r *rollout) plausible(v api.VersionInfo) bool {
 	head, _, _, ok := r.mesh.Latest()
-	if !ok {
-		return false
-	}
-	c := versionOf(v).Compare(head.Version)
-	return c < 0 || c == 0 && v.Root == head.Root
+	return ok && versionOf(v).Compare(head.Version) <= 0
 }
 
-// follow brings this node to the newest version it knows, and returns when it is there.
+// follow brings this node to where it should be, and returns when it is there or can get no further.
 func (r *rollout) follow(ctx context.Context) error {
 	for {
-		head, catalogue, _, ok := r.mesh.Latest()
-		if !ok {
-			return nil
+		if err := r.mendAll(ctx); err != nil {
+			return err
 		}
-		r.hear()
-		if !r.served.Root.IsZero() && head.Version.Compare(versionOf(r.served)) <= 0 {
-			r.board.setState(api.StateReady)
-			r.tidy(offered(head, catalogue))
-			return nil
-		}
-		err := r.update(ctx, head, offered(head, catalogue))
+		r.ways.review()
+		g, head, catalogue := r.judge()
+		done, err := r.step(ctx, g, head, catalogue)
 		if err != nil && !errors.Is(err, errReplan) && !errors.Is(err, errSlotLost) {
-			return fmt.Errorf("version %s: %w", head.Version, err)
+			return fmt.Errorf("version %s: %w", g.to.Version, err)
+		}
+		if err == nil && done && !r.slots.isHarmed() {
+			return nil
 		}
 	}
 }
 
-// hear notes the newest version for the status.
-func (r *rollout) hear() {
-	head, _, _, _ := r.mesh.Latest()
-	v := versionInfo(head, nil)
-	r.board.update(func(b *board) { b.latest = &v })
+// step does what g says, and tells whether nothing is left to do. What has become of no use goes in every round: on a
+// link slower than the publishes the round in which nothing is left to do may never come.
+func (r *rollout) step(ctx context.Context, g goal, head mesh.Head, catalogue mesh.Catalogue) (done bool, err error) {
+	done, err = r.act(ctx, g, head, catalogue)
+	if ctx.Err() == nil {
+		r.tidy(err == nil)
+	}
+	return done, err
 }
 
-// update takes the steps from a state that is held to the one that head names.
-func (r *rollout) update(ctx context.Context, head mesh.Head, edges []mesh.Edge) error {
-	path, err := Plan(r.slots.held(), head.Root, edges)
-	if err != nil {
-		return err
-	}
-	var last *delta.Manifest
-	if len(path) > 0 {
-		manifests, err := r.fetch(ctx, head, path)
-		if err != nil {
-			return err
+// act is step that clears nothing away.
+func (r *rollout) act(ctx context.Context, g goal, head mesh.Head, catalogue mesh.Catalogue) (done bool, err error) {
+	edges := r.edges(head, catalogue)
+	switch g.do {
+	case move:
+		return false, r.update(ctx, aim(head, g.to), edges)
+	case collect:
+		if err := r.collect(ctx, aim(head, g.to), edges); err != nil {
+			return false, err
 		}
-		r.board.setState(api.StateApplying)
-		if err := bringUp(ctx, r.slots, r.library, manifests); err != nil {
-			return err
+		if next, _, _ := r.judge(); next.do != collect || next.to != g.to {
+			return false, nil
 		}
-		last = manifests[len(manifests)-1]
+		r.board.setState(api.StateReady)
+	case await:
+		r.board.fail(errors.New(g.why))
+	case expect:
+		r.board.setState(api.StateWaiting)
+	case stay:
+		r.board.setState(api.StateReady)
 	}
-	sl, err := r.ready(ctx, head.Root, len(path) > 0)
-	if err != nil {
-		return err
+	if g.do != collect {
+		r.unfinished.clear()
+		r.noteUnfinished()
+		r.board.note("pace", "")
 	}
-	v := versionInfo(head, last)
-	v.ReadyAt = time.Now().UnixMilli()
-	if err := r.switchTo(sl, v); err != nil {
-		return err
-	}
-	r.log.Info().Uint64("number", v.Number).Str("root", v.Root.Short()).Uint64("changed", v.Changed).
-		Uint64("coded_bytes", v.Coded).Int64("ready_after_ms", v.ReadyAt-v.PublishedAt).Msg("version ready")
-	return nil
+	return true, nil
 }
 
-// ready returns the slot that holds root. One that was not written just now is read whole first: nobody has looked at
-// it since, and disks forget.
-func (r *rollout) ready(ctx context.Context, root delta.Root, fresh bool) (slot, error) {
-	sl, c, err := r.slots.open(ctx, root)
-	if err != nil {
-		return slot{}, err
-	}
-	c.Close()
-	if fresh || root == r.served.Root {
-		return sl, nil
-	}
-	return sl, r.slots.examine(ctx, sl)
+// edges returns the edges that lead somewhere: those on offer, the ways back that are kept here, and those of which a
+// download has brought something here.
+func (r *rollout) edges(head mesh.Head, catalogue mesh.Catalogue) []mesh.Edge {
+	return r.unfinished.among(r.ways.among(offered(head, catalogue)))
 }
 
-// tidy removes the blocks of edges that are no longer on offer.
-func (r *rollout) tidy(edges []mesh.Edge) {
-	n, err := r.library.retain(edges)
+// left says what is still to come of edges of which something is here.
+func (r *rollout) left() remainder {
+	left := r.unfinished.left()
+	for _, way := range r.ways.all() {
+		left[way.Edge] = 0
+	}
+	return left
+}
+
+// aim returns the head of version v: the newest one, or what is known of that of another version.
+func aim(newest mesh.Head, v mesh.VersionRoot) mesh.Head {
+	if newest.Version == v.Version && newest.Root == v.Root { // one version may have two roots
+		return newest
+	}
+	return mesh.Head{Run: newest.Run, Version: v.Version, Root: v.Root}
+}
+
+// judge looks at what is known and decides what to do.
+func (r *rollout) judge() (g goal, head mesh.Head, catalogue mesh.Catalogue) {
+	g, head, catalogue = r.look()
+	r.noteOrigin(head, catalogue)
+	r.settlePin()
+	return g, head, catalogue
+}
+
+// look is judge that writes nothing down.
+func (r *rollout) look() (g goal, head mesh.Head, catalogue mesh.Catalogue) {
+	head, catalogue, _, _ = r.mesh.Latest()
+	held, base := r.slots.held(), r.slots.baseRoot()
+	r.board.update(func(b *board) {
+		b.learn(head, catalogue, held)
+		b.ways, b.begun = r.ways.all(), slices.Clone(r.unfinished.list)
+		b.offers = census(b.edges, base)
+		g = b.judge()
+	})
+	return g, head, catalogue
+}
+
+// tidy removes the blocks that nobody needs any more. After a round that failed the ways back stay: what the slots hold is
+// not settled then.
+func (r *rollout) tidy(settled bool) {
+	head, catalogue, _, _ := r.mesh.Latest()
+	if head.Root.IsZero() {
+		return // to know of no offer is no reason to remove all
+	}
+	edges := offered(head, catalogue)
+	if settled && !r.served.Root.IsZero() { // or it is not known yet from where there may be a way
+		r.ways.tidy(r.slots.held(), r.slots.baseRoot(), edges)
+	}
+	r.shelf.offer(r.runName, head.Version, r.ways.among(edges))
+	n, err := r.shelf.sweep()
 	if err != nil {
 		r.log.Warn().Err(err).Msg("old blocks could not be removed")
 	} else if n > 0 {
 		r.log.Debug().Int("blocks", n).Msg("removed old blocks")
 	}
-}
-
-// switchTo serves the state in sl as version v from now on. The note comes before the link: after a crash in between,
-// a restart goes forward to v and never back.
-func (r *rollout) switchTo(sl slot, v api.VersionInfo) error {
-	if err := saveServed(r.dir, v); err != nil {
-		return err
-	}
-	return r.show(sl, v)
-}
-
-// show serves what is served already, as after a restart; nothing is written that need not be.
-func (r *rollout) show(sl slot, v api.VersionInfo) error {
-	if err := r.slots.point(sl); err != nil {
-		return err
-	}
-	r.served = v
-	r.board.serve(v, sl.dir)
-	return nil
-}
-
-func (r *rollout) publish(context.Context, api.PublishRequest) (api.PublishResult, error) {
-	return api.PublishResult{}, notATrainer(mesh.RoleRollout)
-}
-
-func notATrainer(role mesh.Role) error {
-	return api.NewError(http.StatusConflict, fmt.Errorf("this node is a %s and publishes nothing", role),
-		"publish at the node of the trainer (role: trainer)")
 }

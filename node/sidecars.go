@@ -1,8 +1,11 @@
 package node
 
 import (
+	"errors"
 	"fmt"
-	"os"
+	"io"
+	"io/fs"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -10,37 +13,113 @@ import (
 )
 
 // weightEndings are files beside the weights that are weights themselves, or lead to them.
-var weightEndings = []string{".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".gguf"}
+var weightEndings = []string{
+	".bin", ".bin.index.json", ".pt", ".pth", ".gguf", ".ckpt", ".distcp", ".h5", ".msgpack", ".npz", ".onnx", ".incomplete",
+}
 
 // copySidecars puts what an engine loads beside the weights (config, tokenizer, ...) from the base checkpoint into
-// both slots. Files are copied, never linked: the base may be somebody's cache.
+// both slots, except beside states that have other tensors than the base. Files are copied, never linked: the base may be
+// somebody's cache.
 func (s *slots) copySidecars() error {
-	if s.base.path == "" || s.base.path != s.base.dir {
-		return nil
-	}
-	entries, err := os.ReadDir(s.base.path)
+	base, err := s.read(s.base)
 	if err != nil {
-		return fmt.Errorf("read base checkpoint: %w", err)
+		return fmt.Errorf("base checkpoint: %w", err)
 	}
-	for _, e := range entries {
-		if !isSidecar(s.base.path, e.Name()) {
+	defer base.Close()
+	for i, state := range base.names {
+		names, err := sidecarsIn(s.dir.FS(), s.base.from[state])
+		if err != nil {
+			return fmt.Errorf("copy from the base checkpoint: %w", inState(state, err))
+		}
+		if len(names) > 0 {
+			s.dressed[state] = base.parts[i].Schema().ID()
+		}
+	}
+	for _, sl := range s.own {
+		if s.only != "" && sl.name != s.only {
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join(s.base.path, e.Name()))
-		if err != nil {
-			return fmt.Errorf("copy %s from the base checkpoint: %w", e.Name(), err)
+		schema := base.Schema()
+		if c, err := s.read(sl); err == nil { // also what is torn or damaged, and may become whole again
+			schema = c.Schema()
+			c.Close()
 		}
-		for _, name := range slotNames {
-			if err := s.dir.WriteFile("slots/"+name+"/"+e.Name(), b); err != nil {
-				return fmt.Errorf("copy %s from the base checkpoint: %w", e.Name(), err)
+		for state := range s.fits(schema) {
+			err := s.layFrom(s.base.from[state], state, func(state, file string, b []byte) error {
+				return s.place.WriteFile(path.Join("slots", sl.name, state, file), b)
+			})
+			if err != nil {
+				return fmt.Errorf("copy from the base checkpoint: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-func isSidecar(dir, name string) bool {
-	if strings.HasPrefix(name, ".") || strings.Contains(name, "\\") {
+// eachSidecar calls use with every file beside the weights of a checkpoint that is a directory. Around one that is a
+// file there may be anything.
+func eachSidecar(fsys files.FS, dir string, use func(file string, content []byte) error) error {
+	entries, err := sidecarsIn(fsys, dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range entries {
+		f, size, err := openSidecar(fsys, dir, name)
+		if f == nil && err == nil {
+			continue
+		}
+		var b []byte
+		if err == nil {
+			b, err = io.ReadAll(io.NewSectionReader(f, 0, size))
+			f.Close()
+		}
+		if err == nil {
+			err = use(name, b)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// sidecarsIn returns the names of what may be files beside weights.
+func sidecarsIn(fsys files.FS, dir string) (names []string, err error) {
+	info, err := fsys.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return nil, err
+	}
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", dir, err)
+	}
+	for _, e := range entries {
+		if isSidecar(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// openSidecar opens a file beside weights; nil when it is none for an engine to load.
+func openSidecar(fsys files.FS, dir, name string) (files.File, int64, error) {
+	f, info, err := files.OpenRegular(fsys, filepath.Join(dir, name)) // maybe a symlink, as in a hub cache
+	if errors.Is(err, files.ErrNotRegular) || errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if info.Size() > files.MaxFile {
+		f.Close()
+		return nil, 0, nil
+	}
+	return f, info.Size(), nil
+}
+
+// isSidecar tells by the name whether a file beside weights is no weights itself.
+func isSidecar(name string) bool {
+	if strings.HasPrefix(name, ".") || strings.Contains(name, "\\") || strings.Contains(name, ".safetensors") { // half-written ones, too
 		return false
 	}
 	for _, end := range weightEndings {
@@ -48,6 +127,5 @@ func isSidecar(dir, name string) bool {
 			return false
 		}
 	}
-	info, err := os.Stat(filepath.Join(dir, name)) // through a symlink, as in a hub cache
-	return err == nil && info.Mode().IsRegular() && info.Size() <= files.MaxFile
+	return true
 }

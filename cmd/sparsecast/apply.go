@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/sparsecast/sparsecast/delta"
 	"github.com/sparsecast/sparsecast/node/files"
@@ -53,7 +52,7 @@ func (c applyCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer draft.Abort() // nothing to do after a commit
-	if err := delta.ApplyEdge(ctx, m, container.Chunk, container.Schema, base, draft, nil); err != nil {
+	if _, err := delta.ApplyEdge(ctx, m, container.Chunk, container.Schema, base, draft, delta.DecodeOptions{}); err != nil {
 		return err
 	}
 	if err := draft.Commit(); err != nil {
@@ -67,7 +66,7 @@ func (c applyCmd) openBase(ctx context.Context, m *delta.Manifest) (*delta.Check
 	if c.Base == "-" {
 		return nil, fmt.Errorf("this delta starts from a checkpoint with root %s: name it in place of -", m.Base)
 	}
-	b, err := delta.OpenCheckpoint(c.Base)
+	b, err := openOne(c.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +96,8 @@ func (c applyCmd) keepInputs(inputs ...string) error {
 	return checkNotInput(c.Out+".partial", inputs...)
 }
 
-func openDeltaFile(path string) (*os.File, *delta.Container, error) {
-	f, info, err := files.OpenRegular(path)
+func openDeltaFile(path string) (files.File, *delta.Container, error) {
+	f, info, err := files.OpenRegular(files.OS{}, path)
 	if err != nil {
 		return nil, nil, err
 	}

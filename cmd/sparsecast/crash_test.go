@@ -116,7 +116,7 @@ func TestTrainerIsKilledWhilePublishing(t *testing.T) {
 	f.start()
 	random := rand.New(rand.NewPCG(8, 6))
 	for i, s := range states[1:4] {
-		before := f.trainer.now().Latest
+		before := f.trainer.newest()
 		done := make(chan error, 1)
 		client := f.trainer.client
 		go func() {

@@ -20,7 +20,8 @@ type diffCmd struct {
 // Help is shown by sparsecast diff --help.
 func (diffCmd) Help() string {
 	return `Elements are compared as bits. Both checkpoints must hold the same tensors with the same dtypes and shapes;
-how they are spread over files does not matter. Memory stays small whatever their size.
+how they are spread over files does not matter. Memory stays small whatever their size. Of a version with several
+states each has a delta of its own: name the checkpoint of one.
 
   sparsecast diff step_1.safetensors step_2.safetensors -o 1-2.delta
   sparsecast apply step_1.safetensors 1-2.delta -o copy_of_2.safetensors`
@@ -34,7 +35,7 @@ func (c diffCmd) Run(ctx context.Context) error {
 	var inputs []string
 	var old delta.State
 	if c.Old != "-" {
-		s, err := delta.OpenCheckpoint(c.Old)
+		s, err := openOne(c.Old)
 		if err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func (c diffCmd) Run(ctx context.Context) error {
 		old = s
 		inputs = append(inputs, filesOf(s, c.Old)...)
 	}
-	target, err := delta.OpenCheckpoint(c.New)
+	target, err := openOne(c.New)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func writeDeltaFile(ctx context.Context, path string, old, target delta.State) (
 		return nil, err
 	}
 	defer discard(spool)
-	m, err = delta.WriteEdge(ctx, spool, old, target, delta.EncodeOptions{}, func(cid.Cid, []byte) error { return nil })
+	m, _, err = delta.WriteEdge(ctx, spool, old, target, delta.EncodeOptions{}, func(cid.Cid, []byte) error { return nil })
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 // TestHelpTeaches wants an example that can be copied from every subcommand, whichever are added.
 func TestHelpTeaches(t *testing.T) {
-	parser, err := kong.New(&cli{}, kong.Vars{"version": "1"})
+	parser, err := kong.New(&cli{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ type host struct {
 	dir, data string
 	base      string  // checkpoint, empty for none
 	keep      int     // versions whose deltas stay on offer, 0 for the default
+	keepBytes int     // coded bytes on offer, 0 for no limit
 	bootstrap []*host // written to a file of its own
 	members   []*host // who may connect; nil for the whole fleet
 
@@ -71,6 +72,9 @@ log: {level: debug, format: json}
 	if h.keep > 0 {
 		yaml += fmt.Sprintf("keep: %d\n", h.keep)
 	}
+	if h.keepBytes > 0 {
+		yaml += fmt.Sprintf("keep_bytes: %d\n", h.keepBytes)
+	}
 	for name, text := range map[string]string{"peers.txt": peers.String(), "bootstrap.txt": bootstrap.String(), "node.yaml": yaml} {
 		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
 			h.t.Fatal(err)
@@ -80,6 +84,13 @@ log: {level: debug, format: json}
 
 // start runs the node, again after a kill, and waits until it answers.
 func (h *host) start() {
+	h.t.Helper()
+	h.launch()
+	h.answers()
+}
+
+// launch runs the node and waits for nothing.
+func (h *host) launch() {
 	h.t.Helper()
 	log, err := os.OpenFile(h.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -102,6 +113,11 @@ func (h *host) start() {
 	if h.client, err = api.Dial("unix:"+h.socket(), ""); err != nil {
 		h.t.Fatal(err)
 	}
+}
+
+// answers waits until a node that was launched has read what is on its disk.
+func (h *host) answers() {
+	h.t.Helper()
 	h.await("answer", func(s api.Status) bool { return s.State != api.StateStarting })
 }
 
@@ -181,6 +197,12 @@ func (h *host) await(what string, ok func(api.Status) bool) api.Status {
 func (h *host) now() api.Status {
 	h.t.Helper()
 	return h.await("answer", func(api.Status) bool { return true })
+}
+
+// newest is the newest version that the node knows, of which there must be one or be one soon.
+func (h *host) newest() *api.VersionInfo {
+	h.t.Helper()
+	return h.await("know a version", func(s api.Status) bool { return s.Latest != nil }).Latest
 }
 
 // harmful are the counters that no honest fleet moves.

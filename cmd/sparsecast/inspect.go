@@ -30,7 +30,7 @@ func (c inspectCmd) Run() error {
 		defer f.Close()
 		return c.show(edgeFacts(container.Manifest), func() { printEdge(container.Manifest) })
 	}
-	s, err := delta.OpenCheckpoint(c.File)
+	s, err := openOne(c.File)
 	if err != nil {
 		return fmt.Errorf("neither a checkpoint (%w) nor a delta file (%w)", err, deltaErr)
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,6 +25,7 @@ func (nodeCmd) Help() string {
 
   role: trainer   publishes what sparsecast publish hands it
   role: rollout   keeps the newest version in <data>/current, a directory that an engine can load
+                  (of several runs, each in <data>/runs/<name>/current)
   role: relay     fetches and passes on, for clusters behind a slow link
 
 Start from a commented example:
@@ -38,6 +41,9 @@ func (c nodeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	cfg, err := node.LoadConfig(c.Config)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: name another with --config FILE, or begin with: sparsecast node --example > sparsecast.yaml", err)
+	}
 	if err != nil {
 		return err
 	}

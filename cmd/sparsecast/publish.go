@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/dustin/go-humanize"
@@ -10,9 +11,10 @@ import (
 )
 
 type publishCmd struct {
-	Path   string  `arg:"" help:"A safetensors file, or a Hugging Face directory with one file or shards and their index."`
-	Number *uint64 `short:"n" placeholder:"STEP" help:"The trainer's step; the last one plus 1 when absent."`
-	Full   bool    `help:"Offer a full copy too, for hosts that deltas cannot lead here: new ones without the base, or away for long."`
+	Paths    []string `arg:"" name:"checkpoint" help:"A safetensors file, or a Hugging Face directory with one file or shards and their index; of several states, each as NAME=PATH."`
+	Number   *uint64  `short:"n" placeholder:"STEP" help:"The trainer's step; the last one plus 1 when absent."`
+	Full     bool     `help:"Offer a full copy too, for hosts that deltas cannot lead here: new ones without the base, or away for long."`
+	NewEpoch bool     `help:"Begin a new epoch, in which steps may be lower: after the trainer went back to an older checkpoint, or to take over from another publisher."`
 	connectFlags
 	jsonFlag
 }
@@ -23,7 +25,15 @@ func (publishCmd) Help() string {
 announces it. It returns when the version is durable and announced; the checkpoint may be overwritten then.
 The checkpoint must be complete and stay as it is meanwhile: a half-written one is refused and nothing is published.
 
-  sparsecast publish /ckpt/step_42 --number 42`
+  sparsecast publish /ckpt/step_42 --number 42
+
+What lies beside the weights in a directory (config, tokenizer, chat template) travels with full copies, to hosts that
+have no base to take it from.
+
+Several states that belong together (a policy, its draft model, an adapter) are published as one version, and every
+rollout switches all of them at once. They are in directories of their own there: current/policy, current/draft.
+
+  sparsecast publish policy=/ckpt/policy draft=/ckpt/draft --number 42`
 }
 
 // Run publishes and reports.
@@ -33,16 +43,56 @@ func (c publishCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	path, err := filepath.Abs(c.Path)
+	req, err := c.request()
 	if err != nil {
 		return err
 	}
-	r, err := client.Publish(ctx, api.PublishRequest{Path: path, Number: c.Number, Full: c.Full})
+	r, err := client.Publish(ctx, req)
 	if err != nil {
 		return err
 	}
 	return c.show(r, func() {
-		fmt.Printf("published %d (root %s): %d of %d elements changed, %s of code for %s of weights, in %.2f s\n",
-			r.Number, r.Root.Short(), r.Changed, r.Elements, humanize.Bytes(r.Coded), humanize.Bytes(r.Dense), r.Seconds)
+		if r.Again {
+			fmt.Printf("%d is already published, with these weights (root %s): nothing to do\n", r.Number, r.Root.Short())
+			return
+		}
+		fmt.Printf("published %d (root %s): %d of %d elements changed, %s, in %.2f s\n",
+			r.Number, r.Root.Short(), r.Changed, r.Elements, sentText(r), r.Seconds)
+		if r.Warning != "" {
+			fmt.Fprintln(os.Stderr, "warning:", r.Warning)
+		}
 	})
+}
+
+// sentText tells what of a version there is to send: what changed, and a full copy where one was made beside that.
+func sentText(r api.PublishResult) string {
+	text := "nothing to send"
+	if r.Coded > 0 {
+		text = humanize.Bytes(r.Coded) + " of code"
+	}
+	text += " for " + humanize.Bytes(r.Dense) + " of weights"
+	if r.Full > 0 && r.Full != r.Coded {
+		text += ", and a full copy of " + humanize.Bytes(r.Full)
+	}
+	return text
+}
+
+// request says what to publish: one checkpoint, or several states by their names.
+func (c publishCmd) request() (r api.PublishRequest, err error) {
+	r = api.PublishRequest{Number: c.Number, Full: c.Full, NewEpoch: c.NewEpoch}
+	states, err := namedStates(c.Paths)
+	if err != nil {
+		return r, err
+	}
+	for name, path := range states { // the node has another working directory
+		if states[name], err = filepath.Abs(path); err != nil {
+			return r, err
+		}
+	}
+	if path, unnamed := states[""]; unnamed {
+		r.Path = path
+	} else {
+		r.Paths = states
+	}
+	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,12 +110,14 @@ func exitsWith(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// untilItWorks runs a command again and again until it succeeds and prints a text: until TEXT COMMAND ARG...
+// untilItWorks runs a command again and again until it succeeds and prints what matches: until PATTERN COMMAND ARG...
 func untilItWorks(ts *testscript.TestScript, _ bool, args []string) {
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
 	end := time.Now().Add(patience)
 	for {
 		err := ts.Exec(args[1], args[2:]...)
-		if err == nil && strings.Contains(ts.ReadFile("stdout"), args[0]) {
+		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
 		if time.Now().After(end) {

@@ -41,7 +41,7 @@
 //
 // In a directory with an index, files that the index does not name are ignored, whatever they are called: they are
 // leftovers of an earlier save. PyTorch tools disagree about a directory that holds both an index and a
-// model.safetensors; here the index decides.
+// model.safetensors; here the index decides, and a directory where the latter is newer is refused.
 //
 // # What is promised
 //
@@ -57,4 +57,6 @@
 // a crash leaves is replaced by the next try, while a lock keeps a second writer from a live one. A checkpoint is
 // built under another name, synced and then renamed; whoever has the old file open keeps reading the old bytes.
 // A symlink at the path is replaced and what it points to is never written, which keeps caches intact.
+//
+// All of it happens on a [Disk]: this machine's unless OpenOn and CreateOn say otherwise.
 package safetensors

@@ -3,7 +3,6 @@ package safetensors
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -23,8 +22,8 @@ type shardMap struct {
 }
 
 // readIndex reads an index file.
-func readIndex(path string) (*shardMap, stamp, error) {
-	f, st, err := openRegular(path)
+func readIndex(d Disk, path string) (*shardMap, stamp, error) {
+	f, st, err := openRegular(d, path)
 	if err != nil {
 		return nil, stamp{}, err
 	}
@@ -32,8 +31,8 @@ func readIndex(path string) (*shardMap, stamp, error) {
 	if st.info.Size() > maxIndex {
 		return nil, stamp{}, fmt.Errorf("%s: index of %d bytes, at most %d", path, st.info.Size(), maxIndex)
 	}
-	text := make([]byte, st.info.Size())
-	if _, err := io.ReadFull(f, text); err != nil {
+	text, err := readWhole(f, st.info.Size())
+	if err != nil {
 		return nil, stamp{}, fmt.Errorf("%s: truncated while reading (%s): %w", path, halfWritten, err)
 	}
 	m, err := parseIndex(text)

@@ -3,9 +3,7 @@ package safetensors
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -19,11 +17,15 @@ const (
 )
 
 // Open opens a checkpoint: a file, or a directory as Hugging Face lays it out.
-// In a directory model.safetensors.index.json decides; files that it does not name are ignored.
-// Without an index it is model.safetensors, or the only *.safetensors file there is.
+// In a directory model.safetensors.index.json decides; files that it does not name are ignored, unless that is a
+// model.safetensors written after it. Without an index it is model.safetensors, or the only *.safetensors file there is,
+// if that is not called one of several shards.
 // The path of an index file with another name may be given too.
-func Open(path string) (*Checkpoint, error) {
-	c, err := open(path)
+func Open(path string) (*Checkpoint, error) { return OpenOn(OS{}, path) }
+
+// OpenOn is Open on another disk than this machine's.
+func OpenOn(d Disk, path string) (*Checkpoint, error) {
+	c, err := open(d, path)
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoint: %w", err)
 	}
@@ -31,25 +33,25 @@ func Open(path string) (*Checkpoint, error) {
 }
 
 // open finds out what path names.
-func open(path string) (*Checkpoint, error) {
-	info, err := os.Stat(path)
+func open(d Disk, path string) (*Checkpoint, error) {
+	info, err := d.Stat(path)
 	switch {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return openDirectory(path)
+		return openDirectory(d, path)
 	case strings.HasSuffix(path, extension+indexSuffix):
-		return openIndex(path)
+		return openIndex(d, path, nil)
 	default:
-		return openSingle(path)
+		return openSingle(d, path)
 	}
 }
 
 // openDirectory picks the index or the single file of a directory.
-func openDirectory(dir string) (*Checkpoint, error) {
+func openDirectory(d Disk, dir string) (*Checkpoint, error) {
 	for _, name := range []string{indexName, singleName} {
 		path := filepath.Join(dir, name)
-		_, err := os.Lstat(path)
+		_, err := d.Lstat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -57,51 +59,43 @@ func openDirectory(dir string) (*Checkpoint, error) {
 			return nil, err
 		}
 		if name == indexName {
-			return openIndex(path)
+			return openIndex(d, path, (*shardMap).checkIndexIsLast)
 		}
-		return openSingle(path)
+		return openSingle(d, path)
 	}
-	name, err := onlyWeights(dir)
+	name, err := onlyWeights(d, dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return openSingle(filepath.Join(dir, name))
+	return openSingle(d, filepath.Join(dir, name))
 }
 
 // onlyWeights returns the one weight file of a directory. Hidden files do not count.
-func onlyWeights(dir string) (string, error) {
-	d, err := os.Open(dir)
+func onlyWeights(d Disk, dir string) (string, error) {
+	entries, err := d.ReadDir(dir)
 	if err != nil {
 		return "", err
 	}
-	defer d.Close()
 	found := ""
-	for {
-		names, err := d.Readdirnames(256)
-		for _, name := range names {
-			if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, extension) {
-				continue
-			}
-			if found != "" {
-				return "", fmt.Errorf("several *%s files (%q, %q) and no %s; name one of them (%s)", extension, found, name, indexName, halfWritten)
-			}
-			found = name
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, extension) {
+			continue
 		}
-		if err == io.EOF && found == "" {
-			return "", fmt.Errorf("no *%s file (%s)", extension, halfWritten)
+		if found != "" {
+			return "", fmt.Errorf("several *%s files (%q, %q) and no %s; name one of them (%s)", extension, found, name, indexName, halfWritten)
 		}
-		if err == io.EOF {
-			return found, nil
-		}
-		if err != nil {
-			return "", err
-		}
+		found = name
 	}
+	if found == "" {
+		return "", fmt.Errorf("no *%s file (%s)", extension, halfWritten)
+	}
+	return found, checkLone(found)
 }
 
 // openSingle opens a checkpoint of one file.
-func openSingle(path string) (*Checkpoint, error) {
-	w, h, err := openWeights(path)
+func openSingle(d Disk, path string) (*Checkpoint, error) {
+	w, h, err := openWeights(d, path)
 	if err != nil {
 		return nil, err
 	}
@@ -112,14 +106,17 @@ func openSingle(path string) (*Checkpoint, error) {
 	return c, nil
 }
 
-// openIndex opens the shards beside an index.
-func openIndex(path string) (*Checkpoint, error) {
-	m, st, err := readIndex(path)
+// openIndex opens the shards beside an index. Doubt, if any, may refuse it.
+func openIndex(d Disk, path string, doubt func(*shardMap, Disk, string, stamp) error) (*Checkpoint, error) {
+	m, st, err := readIndex(d, path)
+	if err == nil && doubt != nil {
+		err = doubt(m, d, path, st)
+	}
 	if err != nil {
 		return nil, err
 	}
 	c := &Checkpoint{index: &st}
-	if err := c.openShards(filepath.Dir(path), m); err != nil {
+	if err := c.openShards(d, filepath.Dir(path), m); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.sort()
@@ -130,10 +127,10 @@ func openIndex(path string) (*Checkpoint, error) {
 }
 
 // openShards opens every shard and holds it against the index.
-func (c *Checkpoint) openShards(dir string, m *shardMap) error {
+func (c *Checkpoint) openShards(d Disk, dir string, m *shardMap) error {
 	for _, name := range m.shards {
 		path := filepath.Join(dir, name)
-		w, h, err := openWeights(path)
+		w, h, err := openWeights(d, path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s: the index names this shard, but it is missing (%s): %w", path, halfWritten, err)
 		}

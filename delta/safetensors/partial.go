@@ -19,15 +19,17 @@ const (
 
 // partial is a locked file on its way to another name.
 type partial struct {
-	*os.File
+	File
+	disk Disk
+	path string
 }
 
 // newPartial creates the file at path, replacing what a dead writer left there.
-func newPartial(path string) (*partial, error) {
+func newPartial(d Disk, path string) (*partial, error) {
 	for range maxTries {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := d.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 		if errors.Is(err, fs.ErrExist) {
-			if err := removeStale(path); err != nil {
+			if err := removeStale(d, path); err != nil {
 				return nil, err
 			}
 			continue
@@ -35,9 +37,9 @@ func newPartial(path string) (*partial, error) {
 		if err != nil {
 			return nil, err
 		}
-		held, err := claim(f)
+		held, err := claim(d, f, path)
 		if held {
-			return &partial{f}, nil
+			return &partial{f, d, path}, nil
 		}
 		if err := errors.Join(err, f.Close()); err != nil {
 			return nil, err
@@ -47,24 +49,24 @@ func newPartial(path string) (*partial, error) {
 }
 
 // claim locks f and tells whether it still has its name: another writer may have taken it for a leftover.
-func claim(f *os.File) (held bool, err error) {
+func claim(d Disk, f File, path string) (held bool, err error) {
 	if err := lock(f); err != nil {
-		return false, fmt.Errorf("%s: another writer holds it; let only one write there: %w", f.Name(), err)
+		return false, fmt.Errorf("%s: another writer holds it; let only one write there: %w", path, err)
 	}
 	mine, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
-	named, err := os.Lstat(f.Name())
+	named, err := d.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil && os.SameFile(mine, named), err
+	return err == nil && d.SameFile(mine, named), err
 }
 
 // removeStale removes the file at path unless a live writer holds it.
-func removeStale(path string) error {
-	info, err := os.Lstat(path)
+func removeStale(d Disk, path string) error {
+	info, err := d.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -74,7 +76,7 @@ func removeStale(path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: in the way and not a regular file; remove it", path)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	f, err := d.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -82,11 +84,11 @@ func removeStale(path string) error {
 		return err
 	}
 	defer f.Close()
-	held, err := claim(f)
+	held, err := claim(d, f, path)
 	if !held {
 		return err
 	}
-	return os.Remove(path)
+	return d.Remove(path)
 }
 
 // prepare reserves the whole file and writes its header.
@@ -94,8 +96,8 @@ func (f *partial) prepare(l *layout) error {
 	if err := f.Truncate(l.size); err != nil {
 		return fmt.Errorf("reserve %d bytes: %w", l.size, err)
 	}
-	if err := reserve(f.File, l.size); err != nil {
-		return fmt.Errorf("%s: reserve %d bytes: %w; free some space", f.Name(), l.size, err)
+	if err := f.Reserve(l.size); err != nil {
+		return fmt.Errorf("%s: reserve %d bytes: %w", f.path, l.size, err)
 	}
 	if _, err := f.WriteAt(l.head, 0); err != nil {
 		return fmt.Errorf("write header: %w", err)
@@ -111,7 +113,7 @@ func (f *partial) publish(path string) error {
 	if err := f.rename(path); err != nil {
 		return err
 	}
-	if err := syncDirectory(filepath.Dir(path)); err != nil {
+	if err := f.disk.SyncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("in place, but it may not outlast a crash: %w", err)
 	}
 	return nil
@@ -119,7 +121,7 @@ func (f *partial) publish(path string) error {
 
 // rename moves the file to path and lets it go.
 func (f *partial) rename(path string) error {
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := f.disk.Rename(f.path, path); err != nil {
 		return errors.Join(err, f.discard())
 	}
 	return f.Close()
@@ -127,18 +129,9 @@ func (f *partial) rename(path string) error {
 
 // discard removes the file and lets it go.
 func (f *partial) discard() error {
-	err := os.Remove(f.Name())
+	err := f.disk.Remove(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return errors.Join(err, f.Close())
-}
-
-// syncDirectory makes names in a directory durable.
-func syncDirectory(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -19,28 +19,29 @@ const padStep = 16 << 10
 
 // stamp remembers what a file looked like when it was opened.
 type stamp struct {
+	disk Disk
 	path string // as named, so that a replaced symlink is seen
-	info os.FileInfo
+	info fs.FileInfo
 }
 
 // weights is one open weight file.
 type weights struct {
 	stamp
 	resolved string
-	file     *os.File
+	file     File
 	buffer   int64 // where the byte buffer begins
 }
 
 // openRegular opens a regular file, following symlinks. It never waits for the other end of a pipe.
-func openRegular(path string) (*os.File, stamp, error) {
-	info, err := os.Stat(path)
+func openRegular(d Disk, path string) (File, stamp, error) {
+	info, err := d.Stat(path)
 	if err != nil {
 		return nil, stamp{}, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, stamp{}, fmt.Errorf("%s: not a regular file (%s)", path, info.Mode().Type())
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := d.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, stamp{}, err
 	}
@@ -51,24 +52,24 @@ func openRegular(path string) (*os.File, stamp, error) {
 	if err != nil {
 		return nil, stamp{}, errors.Join(err, f.Close())
 	}
-	return f, stamp{path, info}, nil
+	return f, stamp{d, path, info}, nil
 }
 
 // changed reports whether another file, or other contents by the look of it, now has the name.
 func (s stamp) changed() error {
-	now, err := os.Stat(s.path)
+	now, err := s.disk.Stat(s.path)
 	if err != nil {
 		return fmt.Errorf("changed since it was opened: %w; wait until the writer is done and open it again", err)
 	}
-	if !os.SameFile(s.info, now) || s.info.Size() != now.Size() || !s.info.ModTime().Equal(now.ModTime()) {
+	if !s.disk.SameFile(s.info, now) || s.info.Size() != now.Size() || !s.info.ModTime().Equal(now.ModTime()) {
 		return fmt.Errorf("%s: changed since it was opened; wait until the writer is done and open it again", s.path)
 	}
 	return nil
 }
 
 // openWeights opens one weight file and reads its header.
-func openWeights(path string) (*weights, *header, error) {
-	f, st, err := openRegular(path)
+func openWeights(d Disk, path string) (*weights, *header, error) {
+	f, st, err := openRegular(d, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,12 +82,8 @@ func openWeights(path string) (*weights, *header, error) {
 }
 
 // load resolves the path and reads the header.
-func (w *weights) load() (*header, error) {
-	resolved, err := filepath.EvalSymlinks(w.path)
-	if err != nil {
-		return nil, err
-	}
-	if w.resolved, err = filepath.Abs(resolved); err != nil {
+func (w *weights) load() (_ *header, err error) {
+	if w.resolved, err = w.disk.Resolve(w.path); err != nil {
 		return nil, err
 	}
 	h, err := w.readHeader()
@@ -160,7 +157,7 @@ func (w *weights) checkLength(h *header) error {
 // readFull fills p from the file. Positioned reads instead of a map: a file that shrinks is an error, not a SIGBUS.
 func (w *weights) readFull(p []byte, off int64) error {
 	_, err := w.file.ReadAt(p, off)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("truncated while reading (%s): %w", halfWritten, io.ErrUnexpectedEOF)
 	}
 	return err

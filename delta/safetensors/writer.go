@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"sync"
 )
@@ -25,7 +24,12 @@ type Writer struct {
 // so that a full disk shows here and not halfway. Nothing at path changes before Commit.
 // A nil metadata leaves that member out of the header.
 func Create(path string, tensors []Tensor, metadata map[string]string) (*Writer, error) {
-	w, err := create(path, tensors, metadata)
+	return CreateOn(OS{}, path, tensors, metadata)
+}
+
+// CreateOn is Create on another disk than this machine's.
+func CreateOn(d Disk, path string, tensors []Tensor, metadata map[string]string) (*Writer, error) {
+	w, err := create(d, path, tensors, metadata)
 	if err != nil {
 		return nil, fmt.Errorf("create checkpoint %s: %w", path, err)
 	}
@@ -33,17 +37,17 @@ func Create(path string, tensors []Tensor, metadata map[string]string) (*Writer,
 }
 
 // create lays the file out, reserves it and writes its header.
-func create(path string, tensors []Tensor, metadata map[string]string) (*Writer, error) {
+func create(d Disk, path string, tensors []Tensor, metadata map[string]string) (*Writer, error) {
 	l, err := newLayout(tensors, metadata)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+	if info, err := d.Lstat(path); err == nil && info.IsDir() {
 		return nil, errors.New("is a directory; name a file in it")
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f, err := newPartial(path + partialSuffix)
+	f, err := newPartial(d, path+partialSuffix)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,6 +26,20 @@ type fake struct {
 	status  Status
 	publish func(context.Context, PublishRequest) (PublishResult, error)
 	pull    func(context.Context, PullRequest) (PullResult, error)
+	pinned  PinResult // what it was pinned to last
+	served  VersionInfo
+}
+
+// In returns the fake itself for the run default, the only one unless more are named.
+func (f *fake) In(run string) (Run, error) {
+	if run != "" && run != f.status.Run {
+		return nil, NewError(http.StatusNotFound, errors.New("no such run: "+run), "there is another")
+	}
+	return f, nil
+}
+
+func (f *fake) Runs(context.Context) RunList {
+	return RunList{Runs: []RunInfo{{Run: f.status.Run, State: f.status.State, Served: f.status.Served}}}
 }
 
 func (f *fake) Status(context.Context) Status { return f.status }
@@ -33,6 +49,32 @@ func (f *fake) Publish(ctx context.Context, r PublishRequest) (PublishResult, er
 }
 
 func (f *fake) Pull(ctx context.Context, r PullRequest) (PullResult, error) { return f.pull(ctx, r) }
+
+func (f *fake) Pin(_ context.Context, r VersionRequest) (PinResult, error) {
+	f.pinned.Pin = &Pin{Number: *r.Number}
+	if r.Epoch != nil {
+		f.pinned.Pin.Epoch = *r.Epoch
+	}
+	return f.pinned, nil
+}
+
+func (f *fake) Unpin(context.Context) (PinResult, error) {
+	f.pinned.Pin = nil
+	return f.pinned, nil
+}
+
+func (f *fake) Pinned(context.Context) (PinResult, error) { return f.pinned, nil }
+
+func (f *fake) Check(context.Context) (CheckResult, error) {
+	return CheckResult{Slots: []CheckedSlot{{Slot: "a", Damaged: true, Blocks: 3, Repaired: true}}}, nil
+}
+
+func (f *fake) Confirm(_ context.Context, r VersionRequest) (ConfirmResult, error) {
+	if *r.Number != f.served.Number {
+		return ConfirmResult{}, NewError(http.StatusConflict, errors.New("another is served"), "pull again")
+	}
+	return ConfirmResult{Served: f.served}, nil
+}
 
 // start serves b until the test ends or stop is called, and returns a client for it.
 func start(t *testing.T, address, tokenFile string, b Backend) (c *Client, stop func()) {
@@ -153,6 +195,8 @@ func TestCallerWhoLeavesEndsThePull(t *testing.T) {
 	c, _ := start(t, socket(t), "", b)
 	if _, err := c.Pull(ctx, PullRequest{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
+	} else if strings.Contains(err.Error(), "http://") {
+		t.Errorf("%q tells a URL that nobody gave", err)
 	}
 	<-ended
 }
@@ -170,6 +214,49 @@ func TestNoNodeAnswers(t *testing.T) {
 	if _, err := Dial("127.0.0.1:1", filepath.Join(t.TempDir(), "api.token")); !errors.As(err, &e) || e.Hint == "" {
 		t.Errorf("no token file: got %#v, want a hint to start the node", err)
 	}
+}
+
+// A node that is killed leaves a caller who does not know what was done; that caller is told how to find out.
+func TestNodeEndsBeforeItAnswers(t *testing.T) {
+	for name, answer := range map[string]string{
+		"no word":        "",
+		"half an answer": "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
+	} {
+		address := socket(t)
+		ln, err := net.Listen("unix", strings.TrimPrefix(address, unixPrefix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- answerHalf(ln, answer) }()
+		c, err := Dial(address, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e *Error
+		if _, err := c.Publish(t.Context(), PublishRequest{Path: "/x"}); !errors.As(err, &e) || !strings.Contains(e.Hint, "sparsecast status") {
+			t.Errorf("%s: got %#v, want a hint to look at the status", name, err)
+		}
+		if err := <-served; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		c.Close()
+	}
+}
+
+// answerHalf takes one request, answers with just that text and is gone.
+func answerHalf(ln net.Listener, text string) error {
+	defer ln.Close()
+	conn, err := ln.Accept()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+		return err
+	}
+	_, err = io.WriteString(conn, text)
+	return err
 }
 
 func TestTokenGuardsLoopback(t *testing.T) {

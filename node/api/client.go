@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"syscall"
 )
@@ -20,6 +21,7 @@ const maxAnswer = 16 << 20
 type Client struct {
 	addr  Address
 	token string
+	run   string // that calls are about, empty for the only one
 	http  *http.Client
 }
 
@@ -47,6 +49,19 @@ func Dial(address, tokenFile string) (*Client, error) {
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
+// In returns a client whose calls are about one run of the node. Without a name, as at first, they are about the only run
+// of a node that has no other.
+func (c *Client) In(run string) *Client {
+	of := *c
+	of.run = run
+	return &of
+}
+
+// Runs asks in short how each run of the node does.
+func (c *Client) Runs(ctx context.Context) (RunList, error) {
+	return call[RunList](ctx, c.In(""), http.MethodGet, "/v1/runs", nil)
+}
+
 // Status asks the node what it holds, serves and is doing.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	return call[Status](ctx, c, http.MethodGet, "/v1/status", nil)
@@ -62,6 +77,31 @@ func (c *Client) Pull(ctx context.Context, r PullRequest) (PullResult, error) {
 	return call[PullResult](ctx, c, http.MethodPost, "/v1/pull", r)
 }
 
+// Pin makes the node serve one version and stay there; it returns at once.
+func (c *Client) Pin(ctx context.Context, r VersionRequest) (PinResult, error) {
+	return call[PinResult](ctx, c, http.MethodPut, "/v1/pin", r)
+}
+
+// Unpin makes the node follow the newest version again.
+func (c *Client) Unpin(ctx context.Context) (PinResult, error) {
+	return call[PinResult](ctx, c, http.MethodDelete, "/v1/pin", nil)
+}
+
+// Pinned asks what the node is pinned to.
+func (c *Client) Pinned(ctx context.Context) (PinResult, error) {
+	return call[PinResult](ctx, c, http.MethodGet, "/v1/pin", nil)
+}
+
+// Check has the node read all its copies of the weights and repair what is damaged. It returns when that is done.
+func (c *Client) Check(ctx context.Context) (CheckResult, error) {
+	return call[CheckResult](ctx, c, http.MethodPost, "/v1/check", nil)
+}
+
+// Confirm tells the node that the engine has loaded a version.
+func (c *Client) Confirm(ctx context.Context, r VersionRequest) (ConfirmResult, error) {
+	return call[ConfirmResult](ctx, c, http.MethodPost, "/v1/confirm", r)
+}
+
 func call[T any](ctx context.Context, c *Client, method, route string, body any) (answer T, err error) {
 	req, err := c.request(ctx, method, route, body)
 	if err != nil {
@@ -74,7 +114,7 @@ func call[T any](ctx context.Context, c *Client, method, route string, body any)
 	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return answer, fmt.Errorf("read answer of %s: %w", c.addr, err)
+		return answer, c.unreachable(err)
 	}
 	if res.StatusCode != http.StatusOK {
 		return answer, remoteError(res.StatusCode, b)
@@ -93,6 +133,9 @@ func (c *Client) request(ctx context.Context, method, route string, body any) (*
 			return nil, fmt.Errorf("encode request: %w", err)
 		}
 	}
+	if c.run != "" {
+		route += "?run=" + url.QueryEscape(c.run)
+	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+route, bytes.NewReader(b))
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
@@ -103,20 +146,35 @@ func (c *Client) request(ctx context.Context, method, route string, body any) (*
 	return req, nil
 }
 
-const startHint = "is the node running? start it with: sparsecast node --config FILE"
+const (
+	startHint = "is the node running? start it with: sparsecast node --config FILE"
+	endedHint = "the node ended before it answered, see its log: when it runs again, sparsecast status tells whether the work was done"
+)
 
-// unreachable turns a failed dial into an error that says what to do; other failures keep their own words.
+// unreachable turns a failed call into an error that says what to do; a caller who left needs no hint.
 func (c *Client) unreachable(err error) error {
 	var hint string
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err // the rest is the URL, which nobody gave
+	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
 		hint = startHint
 	case errors.Is(err, os.ErrPermission):
 		hint = "run this as the user who runs the node"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return NewError(0, fmt.Errorf("call node at %s: %w", c.addr, err), endedHint)
 	default:
 		return fmt.Errorf("call node at %s: %w", c.addr, err)
 	}
-	return NewError(0, fmt.Errorf("no node answers at %s: %w", c.addr, errors.Unwrap(err)), hint)
+	return NewError(0, fmt.Errorf("no node answers at %s: %w", c.addr, err), hint)
+}
+
+// IsAbsent tells whether a call failed because nobody listens where the node should, as while it is not up yet.
+func IsAbsent(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == 0 && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist))
 }
 
 // remoteError reads the error that the server wrote.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 )
 
 // Error is an error with a hint what to do about it. The server writes it as JSON and the client returns it again.
@@ -16,7 +17,7 @@ type Error struct {
 
 // NewError returns err under an HTTP status code, with a hint that may be empty.
 func NewError(code int, err error, hint string) *Error {
-	return &Error{Code: code, Message: err.Error(), Hint: hint, cause: err}
+	return &Error{Code: code, Message: Words(err), Hint: hint, cause: err}
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -24,12 +25,22 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the error that NewError was given; it does not travel over HTTP.
 func (e *Error) Unwrap() error { return e.cause }
 
+// Words returns the text of an error, with ends of a context in words of a user.
+func Words(err error) string {
+	return contextWords.Replace(err.Error())
+}
+
+var contextWords = strings.NewReplacer(
+	context.DeadlineExceeded.Error(), "the time ran out",
+	context.Canceled.Error(), "it was ended early",
+)
+
 // asError finds the status code for what a Backend returned.
 func asError(err error) *Error {
 	var e *Error
 	switch {
 	case errors.As(err, &e):
-		return &Error{Code: e.Code, Message: err.Error(), Hint: e.Hint, cause: err} // keep what was wrapped around it
+		return &Error{Code: e.Code, Message: Words(err), Hint: e.Hint, cause: err} // keep what was wrapped around it
 	case errors.Is(err, context.DeadlineExceeded):
 		return NewError(http.StatusGatewayTimeout, err, "wait longer, or see sparsecast status for what it is waiting for")
 	case errors.Is(err, context.Canceled):

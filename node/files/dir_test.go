@@ -15,7 +15,7 @@ import (
 
 func open(t *testing.T) *Dir {
 	t.Helper()
-	d, err := Open(filepath.Join(t.TempDir(), "a", "data"))
+	d, err := Open(OS{}, filepath.Join(t.TempDir(), "a", "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +39,9 @@ func TestNamesStayInside(t *testing.T) {
 	d := open(t)
 	for _, name := range []string{"", ".", "..", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", "./a", "a/../b", ".lock", "a/.tmp-1", "a\x00b", `a\b`} {
 		_, readErr := d.ReadFile(name)
+		_, sizeErr := d.Size(name)
 		for what, err := range map[string]error{
-			"read": readErr, "write": d.WriteFile(name, nil), "durable": d.WriteDurable(name, nil),
+			"read": readErr, "size": sizeErr, "write": d.WriteFile(name, nil), "durable": d.WriteDurable(name, nil),
 			"sync": d.Sync(name), "remove": d.Remove(name), "link": d.Symlink("/x", name),
 		} {
 			if err == nil || !strings.Contains(err.Error(), "file name") {
@@ -60,6 +61,9 @@ func TestAbsent(t *testing.T) {
 	d := open(t)
 	if _, err := d.ReadFile("x/y"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("read: got %v, want fs.ErrNotExist", err)
+	}
+	if _, err := d.Size("x/y"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("size: got %v, want fs.ErrNotExist", err)
 	}
 	if err := d.Remove("x/y"); err != nil {
 		t.Errorf("remove: %v", err)
@@ -113,7 +117,7 @@ func TestDirIsAMap(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(root)
-		d, err := Open(root)
+		d, err := Open(OS{}, root)
 		if err != nil {
 			t.Fatal(err)
 		}

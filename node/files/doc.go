@@ -1,6 +1,9 @@
 // Package files is the one small door to the disk for everything that must survive a crash.
 //
-// A name is slash-separated and local to the directory; elements that begin with a dot are the package's own
+// FS is all that a node asks of a file system, and OS the real one; nothing else in a node touches a disk, so that
+// tests can put a node on one that crashes. Dir is a directory of small durable records on an FS.
+//
+// A name in a Dir is slash-separated and local to the directory; elements that begin with a dot are the package's own
 // (temporary files, the lock) and are refused. Every write goes to a temporary file and is renamed, so a reader
 // sees the old content or the new, never a mixture. Nothing is durable until Sync or WriteDurable returned nil.
 //

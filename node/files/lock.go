@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 const lockName = ".lock"
@@ -19,9 +17,9 @@ const lockName = ".lock"
 // Lock takes the directory for this process until unlock is called or the process ends, and removes what a crash
 // left half-written. It fails at once when another process, or another Dir of this one, holds the lock.
 func (d *Dir) Lock() (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(d.root, lockName), os.O_RDWR|os.O_CREATE, fileMode)
+	f, err := d.fs.OpenFile(filepath.Join(d.root, lockName), os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
-		return nil, fmt.Errorf("lock data directory: %w", explain(err))
+		return nil, fmt.Errorf("lock %s directory: %w", d.setting, d.Explain(err))
 	}
 	if err := d.claim(f); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -29,25 +27,25 @@ func (d *Dir) Lock() (unlock func(), err error) {
 	return sync.OnceFunc(func() { f.Close() }), nil // the lock goes with the descriptor
 }
 
-func (d *Dir) claim(f *os.File) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return fmt.Errorf("data directory %s is in use by process %s: stop that node, or set data: to another directory", d.root, owner(f))
+func (d *Dir) claim(f File) error {
+	err := f.Lock()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("%s directory %s is in use by process %s: stop that node, or set %[1]s: to another directory", d.setting, d.root, owner(f))
 	}
 	if err != nil {
-		return fmt.Errorf("lock data directory %s: %w; it must lie on a file system with locks", d.root, err)
+		return fmt.Errorf("lock %s directory %s: %w; it must lie on a file system with locks", d.setting, d.root, err)
 	}
 	if err := f.Truncate(0); err != nil {
-		return fmt.Errorf("lock data directory: %w", explain(err))
+		return fmt.Errorf("lock %s directory: %w", d.setting, d.Explain(err))
 	}
 	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
-		return fmt.Errorf("lock data directory: %w", explain(err))
+		return fmt.Errorf("lock %s directory: %w", d.setting, d.Explain(err))
 	}
 	return d.sweep()
 }
 
 // owner returns the process ID that the holder of the lock wrote into it.
-func owner(f *os.File) string {
+func owner(f File) string {
 	b, _ := io.ReadAll(io.NewSectionReader(f, 0, 32)) // a hint for a human; the lock itself does not depend on it
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil {
@@ -58,14 +56,28 @@ func owner(f *os.File) string {
 
 // sweep removes the temporary files of writes that never ended.
 func (d *Dir) sweep() error {
-	err := filepath.WalkDir(d.root, func(p string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !strings.HasPrefix(e.Name(), tempMark) {
+	if err := d.sweepBelow(d.root); err != nil {
+		return fmt.Errorf("remove leftovers: %w", d.Explain(err))
+	}
+	return nil
+}
+
+func (d *Dir) sweepBelow(dir string) error {
+	entries, err := d.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+			err = d.sweepBelow(path)
+		case strings.HasPrefix(e.Name(), tempMark):
+			err = d.fs.Remove(path)
+		}
+		if err != nil {
 			return err
 		}
-		return os.Remove(p)
-	})
-	if err != nil {
-		return fmt.Errorf("remove leftovers: %w", explain(err))
 	}
 	return nil
 }

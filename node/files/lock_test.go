@@ -13,7 +13,7 @@ func TestLockExcludes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := Open(d.root)
+	other, err := Open(OS{}, d.root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,19 +6,24 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/sparsecast/sparsecast/delta/safetensors"
 )
 
-// OpenRegular opens a regular file for reading, following symlinks. Anything else is refused: a named pipe would make
-// the caller wait for whoever writes to it, and a device may never end.
-func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
-	info, err := os.Stat(path)
+// ErrNotRegular says that something is no regular file, and was not opened.
+var ErrNotRegular = errors.New("want a regular file")
+
+// OpenRegular opens a regular file for reading, following symlinks. Anything else is refused with ErrNotRegular: a
+// named pipe would make the caller wait for whoever writes to it, and a device may never end.
+func OpenRegular(d safetensors.Disk, path string) (File, fs.FileInfo, error) {
+	info, err := d.Stat(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := wantRegular(path, info); err != nil {
 		return nil, nil, err // before an open that a device might act on
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := d.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -35,7 +40,7 @@ func wantRegular(path string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
-	return fmt.Errorf("%s is a %s, want a regular file", path, Kind(info.Mode()))
+	return fmt.Errorf("%s is a %s, %w", path, Kind(info.Mode()), ErrNotRegular)
 }
 
 // Kind names what a mode says of a file.

@@ -36,7 +36,7 @@ func oddFiles(t *testing.T, dir string) map[string]string {
 func TestOnlyRegularFilesAreRead(t *testing.T) {
 	d := open(t)
 	for name, kind := range oddFiles(t, d.root) {
-		if f, _, err := OpenRegular(d.Path(name)); err == nil {
+		if f, _, err := OpenRegular(OS{}, d.Path(name)); err == nil {
 			f.Close()
 			t.Errorf("%s: opened", name)
 		} else if !strings.Contains(err.Error(), d.Path(name)) || !strings.Contains(err.Error(), kind) {

@@ -16,57 +16,52 @@ const syncers = 8
 // Sync makes the named files durable: their bytes, and their names in every directory up to the root, each directory
 // once. A file whose fsync fails is removed, since its content can no longer be trusted.
 func (d *Dir) Sync(names ...string) error {
-	var g errgroup.Group
-	g.SetLimit(syncers)
 	for _, name := range names {
 		if err := checkName(name); err != nil {
-			return errors.Join(err, g.Wait())
+			return err
 		}
-		g.Go(func() error { return d.syncFile(name) })
 	}
-	if err := g.Wait(); err != nil {
+	if err := atOnce(names, d.syncFile); err != nil {
 		return err
 	}
 	return d.syncDirs(names...)
 }
 
+// atOnce calls sync for every name, several at a time, and returns an error of one that failed.
+func atOnce(names []string, sync func(name string) error) error {
+	var g errgroup.Group
+	g.SetLimit(syncers)
+	for _, name := range names {
+		g.Go(func() error { return sync(name) })
+	}
+	return g.Wait()
+}
+
 func (d *Dir) syncFile(name string) error {
-	f, err := os.OpenFile(d.Path(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe fails below rather than wait here
+	path := d.Path(name)
+	f, err := d.fs.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe fails below rather than wait here
 	if err != nil {
-		return fmt.Errorf("sync: %w", explain(err))
+		return fmt.Errorf("sync: %w", d.Explain(err))
 	}
 	defer f.Close()
 	if err := f.Sync(); err != nil {
-		return fmt.Errorf("sync: %w", errors.Join(explain(err), os.Remove(f.Name())))
+		return fmt.Errorf("sync: %w", errors.Join(d.Explain(err), d.fs.Remove(path)))
 	}
 	return nil
 }
 
 // syncDirs makes the entries of names durable. Directories above may be new as well, so it goes up to the root.
 func (d *Dir) syncDirs(names ...string) error {
-	dirs := make(map[string]bool)
+	var dirs []string
+	seen := make(map[string]bool)
 	for _, name := range names {
-		for dir := path.Dir(name); !dirs[dir]; dir = path.Dir(dir) {
-			dirs[dir] = true
+		for dir := path.Dir(name); !seen[dir]; dir = path.Dir(dir) {
+			seen[dir] = true
+			dirs = append(dirs, dir)
 		}
 	}
-	var g errgroup.Group
-	g.SetLimit(syncers)
-	for dir := range dirs {
-		g.Go(func() error { return SyncDir(d.Path(dir)) })
-	}
-	if err := g.Wait(); err != nil {
-		return fmt.Errorf("sync directory: %w", explain(err))
+	if err := atOnce(dirs, func(dir string) error { return d.fs.SyncDir(d.Path(dir)) }); err != nil {
+		return fmt.Errorf("sync directory: %w", d.Explain(err))
 	}
 	return nil
-}
-
-// SyncDir makes the entries of the directory at path durable.
-func SyncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }
