@@ -41,41 +41,32 @@ func retain(edges []mesh.Edge, l limits, g pledge) (kept []mesh.Edge, excess boo
 	return withoutLoose(edges, stay, g), excess
 }
 
-// allowed returns what the counts let stay, the newest first.
+// allowed returns what the counts let stay, the newest first. With a delta comes the edge from the base to where it
+// begins, so that the delta can be followed all the way: when the trainer is gone, those are what others are likely to
+// hold. Since each shortcut waits until the deltas since the last one cost a share of it, those inside the window of
+// deltas cost no more than a multiple of these.
 func allowed(edges []mesh.Edge, l limits, base delta.Root) []mesh.Edge {
 	left := map[kind]int{kindDelta: l.versions, kindReverse: l.reverse, kindBase: min(spare, l.versions), kindAnchor: min(spare, l.versions)}
 	kinds := kindsOf(edges, base)
-	in := make([]bool, len(edges))
-	for i := range slices.Backward(edges) {
-		if in[i] = left[kinds[i]] > 0; in[i] {
-			left[kinds[i]]--
+	to := make(map[delta.Root][]mesh.Edge) // edges from the base, by where they lead
+	for i, e := range slices.Backward(edges) {
+		if kinds[i] == kindBase {
+			to[e.Target] = append(to[e.Target], e)
 		}
 	}
-	enter(edges, kinds, in)
 	var list []mesh.Edge
 	for i, e := range slices.Backward(edges) {
-		if in[i] {
-			list = append(list, e)
+		if left[kinds[i]] == 0 {
+			continue
+		}
+		left[kinds[i]]--
+		list = append(list, e)
+		if kinds[i] == kindDelta {
+			list = append(list, to[e.Base]...) // after the delta: if that one goes, they go
+			delete(to, e.Base)
 		}
 	}
 	return list
-}
-
-// enter lets in the edges from the base to where deltas that stay begin, so that those can be followed all the way: when
-// the trainer is gone, they are what others are likely to hold. Since each shortcut waits until the deltas since the
-// last one cost a share of it, those inside the window of deltas cost no more than a multiple of these.
-func enter(edges []mesh.Edge, kinds []kind, in []bool) {
-	begin := make(map[delta.Root]bool)
-	for i, e := range edges {
-		if in[i] && kinds[i] == kindDelta {
-			begin[e.Base] = true
-		}
-	}
-	for i, e := range edges {
-		if kinds[i] == kindBase && begin[e.Target] {
-			in[i] = true
-		}
-	}
 }
 
 // withoutLoose leaves out reverse edges whose forward edge goes: without it they are no reverse edges any more. Those
