@@ -20,6 +20,7 @@ type oracle struct {
 	makers   map[delta.Root]map[int]bool    // the machines whose programs handed it in
 	versions map[mesh.Version][]delta.Root  // as seen, more than one only of twins
 	twins    bool                           // two trainers that knew nothing of each other have published at one instant
+	openers  map[uint64]map[int]bool        // of an epoch: the machines that opened it by their own clock
 	read     map[[sha256.Size]byte]sum      // of checkpoints by their bytes: the same ones are looked at again and again
 }
 
@@ -30,7 +31,7 @@ func newOracle() *oracle {
 	return &oracle{
 		states: make(map[delta.Root]sum), numbers: make(map[delta.Root]map[uint64]bool),
 		makers: make(map[delta.Root]map[int]bool), versions: make(map[mesh.Version][]delta.Root),
-		read: make(map[[sha256.Size]byte]sum),
+		openers: make(map[uint64]map[int]bool), read: make(map[[sha256.Size]byte]sum),
 	}
 }
 
@@ -76,18 +77,28 @@ func (o *oracle) see(v mesh.Version, root delta.Root) error {
 		return fmt.Errorf("version %s has root %s, which was never to have that number", v, root.Short())
 	case slices.Contains(known, root):
 		return nil
-	case len(known) > 0 && !o.ofTwins(known[0], root):
+	case len(known) > 0 && !o.ofTwins(v.Epoch, known[0], root):
 		return fmt.Errorf("version %s has root %s here and %s elsewhere", v, root.Short(), known[0].Short())
 	}
 	o.versions[v] = append(known, root)
 	return nil
 }
 
-// ofTwins tells whether two trainers may have published these roots as one version.
-func (o *oracle) ofTwins(root, other delta.Root) bool {
+// open notes that a machine has opened an epoch by its own clock. Another one may have at the same instant, by chance.
+func (o *oracle) open(epoch uint64, who int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.openers[epoch] == nil {
+		o.openers[epoch] = make(map[int]bool)
+	}
+	o.openers[epoch][who] = true
+}
+
+// ofTwins tells whether two trainers may have published these roots in one epoch as one version.
+func (o *oracle) ofTwins(epoch uint64, root, other delta.Root) bool {
 	for who := range o.makers[root] {
 		for twin := range o.makers[other] {
-			if o.twins && who != twin {
+			if who != twin && (o.twins || o.openers[epoch][who] && o.openers[epoch][twin]) {
 				return true
 			}
 		}

@@ -51,6 +51,14 @@ func (b *box) opened(epoch uint64) bool {
 	return b.program.opened(epoch)
 }
 
+// noteOpening notes an epoch in the instant in which its trainer first signs something in it, if it is the time by its own
+// clock. An epoch that was heard of is older.
+func (b *box) noteOpening() {
+	if c, ok, _ := b.catalogue(); ok && c.Epoch == uint64(max(b.now().UnixMilli(), 0)) { //nolint:gosec // not negative
+		b.w.oracle.open(c.Epoch, b.index)
+	}
+}
+
 // rivals tells whether there are trainers with keys of their own: of one version of two of them one counts, by the key.
 func (w *World) rivals() bool { return len(w.publishers()) > 1 }
 

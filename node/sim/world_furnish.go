@@ -159,7 +159,7 @@ func (b *box) excuse(dir string, before sum, base bool) {
 	root, known := b.w.oracle.rootOf(before)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !known || base {
+	if !known || base && !b.served.Root.IsZero() { // of what is served from a base nobody may have looked yet
 		root = b.served.Root
 	}
 	b.excuses = append(b.excuses, excuse{s, err != nil, root, b.served, base})

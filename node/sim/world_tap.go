@@ -72,6 +72,7 @@ func (t *tap) on(l *life) func(faults.Op) error {
 		}
 		if offered {
 			t.b.remember() // it may be on offer for no more than an instant
+			t.b.noteOpening()
 		}
 		if offered && !t.b.harmed.Load() && !t.b.troubled.Load() {
 			t.b.lookAtOffer()
