@@ -20,7 +20,8 @@
 // that, what is being fetched must be there: trainers, and everybody else, keep what a peer says it is fetching after it
 // has left the offer (see shelf), and a relay gets that before anything else (see errands). Both, what downloads have begun
 // and what peers may be fetching, are noted for the next start (see memo): a host that is killed again and again goes on
-// with what it began before (see nearest). A rollout that is pinned, or waits for a confirm, brings nothing up on the way;
+// with what it began before (see nearest). All this holds across epochs, too, but for versions that a trainer has left behind
+// when it went back (see leftBehind). A rollout that is pinned, or waits for a confirm, brings nothing up on the way;
 // with max_lag only what is further ahead than that.
 //
 // # Epochs

@@ -165,9 +165,9 @@ func (r *rollout) end() {
 // usable returns the manifests up to the newest version that can be brought up by now, and err when there is none.
 // What a trainer that went back has left behind is not brought up.
 func (r *rollout) usable(d *download, err error) ([]*delta.Manifest, error) {
-	p, g := r.pursue(d)
+	p, _ := r.pursue(d)
 	n := p.reached(int(d.whole.Load()))
-	if n == 0 || err != nil && g.to.Version.Epoch != d.to.Epoch {
+	if n == 0 || err != nil && p.vain {
 		return nil, errReplan
 	}
 	return d.manifests[:n], nil
@@ -176,7 +176,11 @@ func (r *rollout) usable(d *download, err error) ([]*delta.Manifest, error) {
 // pursue returns the download as it is to be looked at by now, and the goal.
 func (r *rollout) pursue(d *download) (p pursuit, g goal) {
 	g, _, _ = r.judge()
-	r.board.look(func(b *board) { p = pursuit{path: d.path, stops: b.situation().stops(g, d.path)} })
+	to := mesh.VersionRoot{Version: d.to, Root: d.path[len(d.path)-1].Target}
+	r.board.look(func(b *board) {
+		s := b.situation()
+		p = pursuit{path: d.path, stops: s.stops(g, d.path), vain: s.leftBehind(to)}
+	})
 	return p, g
 }
 
@@ -208,7 +212,7 @@ func (r *rollout) superseded(d *download) bool {
 	better, err := PlanAround(r.slots.held(), g.to.Root, r.edges(head, catalogue), r.avoid.now(time.Now()), left)
 	switch {
 	case err != nil:
-	case g.to.Version.Epoch != d.to.Epoch && !p.leadsInto(better), !p.stays(better, left):
+	case p.vain && !p.leadsInto(better), !p.stays(better, left):
 		return true
 	}
 	d.stops.Store(&p.stops)

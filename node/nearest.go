@@ -14,7 +14,7 @@ func (r *rollout) nearest(head mesh.Head, path, edges []mesh.Edge) (mesh.Head, [
 	left := r.left()
 	for _, b := range r.unfinished.list {
 		v := b.version
-		if v.Epoch != head.Version.Epoch || v.Compare(head.Version) >= 0 || !s.isBeyond(v) {
+		if v.Compare(head.Version) >= 0 || !s.isBeyond(v) || s.leftBehind(mesh.VersionRoot{Version: v, Root: b.edge.Target}) {
 			continue
 		}
 		p, err := r.plan(b.edge.Target, edges)

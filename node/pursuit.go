@@ -1,6 +1,8 @@
 package node
 
 import (
+	"slices"
+
 	"github.com/sparsecast/sparsecast/mesh"
 )
 
@@ -28,10 +30,11 @@ func (l remainder) bytes(path []mesh.Edge) (sum float64) {
 }
 
 // pursuit is a download along a path. Stops tells of each edge whether the version that it leads to may be brought up
-// before the rest is here.
+// before the rest is here, vain whether the version at the end is left behind.
 type pursuit struct {
 	path  []mesh.Edge
 	stops []bool
+	vain  bool
 }
 
 // whole is the download while no newer version is out: there is no hurry to bring anything up on the way.
@@ -75,9 +78,9 @@ func (p pursuit) reached(n int) int {
 	return n
 }
 
-// stops tells for each edge of a path to a goal whether the version there may be served on the way: it is known, newer
-// than what is served by more than max_lag allows, and nobody asked for just one version or has a slot read that would be
-// written.
+// stops tells for each edge of a path to a goal whether the version there may be served on the way: it is known, not left
+// behind, newer than what is served by more than max_lag allows, and nobody asked for just one version or has a slot read
+// that would be written.
 func (s situation) stops(g goal, path []mesh.Edge) []bool {
 	stops := make([]bool, len(path))
 	if g.do != move || s.pin != nil {
@@ -86,9 +89,18 @@ func (s situation) stops(g goal, path []mesh.Edge) []bool {
 	names := s.names()
 	for i, e := range path {
 		v, known := names[e.Target]
-		stops[i] = known && v.Compare(g.to.Version) < 0 && s.isBeyond(v)
+		stops[i] = known && v.Compare(g.to.Version) < 0 && s.isBeyond(v) && !s.leftBehind(mesh.VersionRoot{Version: v, Root: e.Target})
 	}
 	return stops
+}
+
+// leftBehind tells whether a trainer has gone back to before v: a newer epoch has its number, or a lower one, and other
+// weights. That the epoch is older does not tell: every start of a trainer opens one, and as a rule goes on from where it
+// was. On a slow link nothing might ever come up if versions of older epochs did not count.
+func (s situation) leftBehind(v mesh.VersionRoot) bool {
+	return slices.ContainsFunc(s.versions(), func(w mesh.VersionRoot) bool {
+		return w.Version.Epoch > v.Version.Epoch && w.Version.Number <= v.Version.Number && w.Root != v.Root
+	})
 }
 
 // isBeyond tells whether a version is newer than the one served, or served last, and by more than max_lag allows.

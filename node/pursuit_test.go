@@ -191,8 +191,11 @@ func TestSlowLinkArrives(t *testing.T) {
 		size := rapid.Uint64Range(1, 30)
 		t.Repeat(map[string]func(*rapid.T){
 			"publish": func(t *rapid.T) {
-				n := uint64(len(s.versions))
-				from, to := s.newest(), mesh.VersionRoot{Version: mesh.Version{Number: n}, Root: root(fmt.Sprint("v", n))}
+				n, epoch := uint64(len(s.versions)), s.newest().Version.Epoch
+				if rapid.IntRange(0, 3).Draw(t, "new epoch") == 0 { // a trainer that was started again, and goes on
+					epoch++
+				}
+				from, to := s.newest(), mesh.VersionRoot{Version: mesh.Version{Epoch: epoch, Number: n}, Root: root(fmt.Sprint("v", n))}
 				s.versions = append(s.versions, to)
 				s.edges = append(s.edges, edge(word(from.Root), word(to.Root), size.Draw(t, "delta")))
 				if rapid.Bool().Draw(t, "shortcut") {
@@ -263,5 +266,33 @@ func TestStopsAreForNewerVersions(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: stops at %v, want %s", c.story, got, c.want)
 		}
+	}
+}
+
+func TestLeftBehind(t *testing.T) {
+	at := func(epoch, number uint64, name string) mesh.VersionRoot {
+		return mesh.VersionRoot{Version: mesh.Version{Epoch: epoch, Number: number}, Root: root(name)}
+	}
+	s := situation{newest: at(3, 8, "b8"), known: []mesh.VersionRoot{at(1, 4, "a4"), at(1, 5, "a5"), at(1, 6, "a6"), at(2, 6, "b6"), at(2, 7, "b7")}}
+	for _, c := range []struct {
+		v    mesh.VersionRoot
+		want bool
+	}{
+		{at(1, 4, "a4"), false}, {at(1, 5, "a5"), false},
+		{at(1, 6, "a6"), true}, {at(1, 7, "a7"), true}, {at(1, 9, "a9"), true},
+		{at(2, 6, "b6"), false}, {at(2, 7, "b7"), false}, {at(2, 8, "x"), true},
+		{at(2, 8, "b8"), false}, // announced again by a trainer that took over
+		{at(3, 8, "b8"), false}, {at(4, 1, "c1"), false},
+	} {
+		if got := s.leftBehind(c.v); got != c.want {
+			t.Errorf("%s is left behind: %v, want %v", c.v.Version, got, c.want)
+		}
+	}
+	var path []mesh.Edge
+	for _, name := range []string{"a4", "a6", "b6", "b8"} {
+		path = append(path, edge("0", name, 1))
+	}
+	if got := s.stops(decide(s), path); !slices.Equal(got, []bool{true, false, true, false}) {
+		t.Errorf("stops %v at 4, the 6 left behind, 6 and the newest", got)
 	}
 }

@@ -118,6 +118,37 @@ func (s slowly) follows(t *testing.T) {
 	}
 }
 
+// A trainer opens a new epoch with every publish, as one does that is started again and again, and a delta takes longer to
+// fetch than there is between two publishes: newer versions are brought up all the same.
+func TestNewEpochsOnASlowLink(t *testing.T) {
+	const (
+		versions = 40
+		ratio    = 1.5
+	)
+	inVirtualRun(t, slowSteps(), near, nil, func(t *testing.T, v *virtual) {
+		rollout := v.start(mesh.RoleRollout, true, nil)
+		first := v.publish(1)
+		v.follows(rollout, first)
+		rate := float64(first.Coded) / (ratio * slowInterval.Seconds())
+		v.net.SetLink(v.nodes[0].ip, rollout.ip, sim.Link{Latency: near.Latency, Bandwidth: int64(rate)})
+		served, switches := uint64(1), 0
+		var last api.PublishResult
+		for step := 2; step <= versions; step++ {
+			last = v.publishAs(v.nodes[0], step, api.PublishRequest{NewEpoch: true})
+			time.Sleep(slowInterval)
+			if s := rollout.Status(t.Context()); s.Served.Number != served {
+				served, switches = s.Served.Number, switches+1
+			}
+		}
+		t.Logf("serves %d of %d after %d switches", served, versions, switches)
+		if switches < 3 || served < versions/4 {
+			t.Errorf("serves %d of %d after %d switches", served, versions, switches)
+		}
+		v.net.SetLink(v.nodes[0].ip, rollout.ip, near)
+		v.follows(rollout, last)
+	})
+}
+
 func isSlow(s api.Status) bool {
 	return strings.Contains(strings.Join(s.Problems, "\n"), "slower than the publishes")
 }

@@ -181,8 +181,15 @@ func (v *virtual) publish(step int) api.PublishResult {
 
 func (v *virtual) publishAt(trainer *virtualNode, step int) api.PublishResult {
 	v.t.Helper()
+	return v.publishAs(trainer, step, api.PublishRequest{})
+}
+
+// publishAs has a trainer publish a step as a request says.
+func (v *virtual) publishAs(trainer *virtualNode, step int, req api.PublishRequest) api.PublishResult {
+	v.t.Helper()
 	v.put(trainer.disk, "/step.safetensors", v.steps[step])
-	r, err := trainer.Publish(v.t.Context(), api.PublishRequest{Path: "/step.safetensors"})
+	req.Path = "/step.safetensors"
+	r, err := trainer.Publish(v.t.Context(), req)
 	v.try(err)
 	synctest.Wait()
 	return r
