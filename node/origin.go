@@ -10,12 +10,34 @@ import (
 )
 
 // noteOrigin says, once it is known what the run starts from, that the base of this host is another checkpoint. Without
-// a word a full copy would go over the network, and nobody would know why.
+// a word a full copy would go over the network, and nobody would know why. An engine is not to load that base either.
 func (r *rollout) noteOrigin(head mesh.Head, catalogue mesh.Catalogue) {
 	text := strayBase(r.slots.base.from, r.slots.baseRoot(), head, catalogue)
 	if r.board.note("origin", text) && text != "" {
 		r.log.Warn().Msg(text)
 	}
+	if !r.served.Root.IsZero() {
+		return
+	}
+	if err := r.showBase(text == ""); err != nil {
+		r.log.Warn().Err(err).Msg("the link current could not be changed")
+	}
+}
+
+// showBase lets the link current lead to the base, or to nothing where that is not the run's, while nothing is served.
+func (r *rollout) showBase(is bool) error {
+	base := r.slots.base
+	switch {
+	case r.slots.baseRoot().IsZero():
+		return nil
+	case is && r.disowned:
+		r.disowned = false
+		return r.slots.point(base)
+	case !is && !r.disowned:
+		r.disowned = true
+		return r.slots.unpoint()
+	}
+	return nil
 }
 
 // strayBase tells that a base is of no use in the run: it is none of its versions, and no edge on offer starts from it.
@@ -23,7 +45,7 @@ func (r *rollout) noteOrigin(head mesh.Head, catalogue mesh.Catalogue) {
 func strayBase(from paths, base delta.Root, head mesh.Head, catalogue mesh.Catalogue) string {
 	leads := func(e mesh.Edge) bool { return e.Base == base }
 	switch {
-	case base.IsZero(), head.Root.IsZero(), catalogue.Seq == 0: // not there, or nothing is known yet
+	case base.IsZero(), head.Root.IsZero(), catalogue.Seq == 0, catalogue.Epoch != head.Version.Epoch: // not there, or not known yet
 		return ""
 	case base == head.Root, catalogue.Knows(base), slices.ContainsFunc(offered(head, catalogue), leads):
 		return ""

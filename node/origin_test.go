@@ -1,6 +1,7 @@
 package node
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -15,11 +16,11 @@ func TestStrayBase(t *testing.T) {
 	}
 	head := mesh.Head{Version: mesh.Version{Epoch: 7, Number: 2}, Root: root("v2"), Edge: edge("v1", "v2", 20)}
 	begun := mesh.Catalogue{
-		Seq: 1, Edges: []mesh.Edge{edge("v0", "v1", 10), edge("v1", "v2", 20)},
+		Epoch: 7, Seq: 1, Edges: []mesh.Edge{edge("v0", "v1", 10), edge("v1", "v2", 20)},
 		Versions: []mesh.VersionRoot{version(0, "v0"), version(1, "v1"), version(2, "v2")},
 	}
 	long := mesh.Catalogue{
-		Seq: 90, Edges: []mesh.Edge{edge("base", "v1", 10), edge("v1", "v2", 20), edge("0", "v2", 50)},
+		Epoch: 7, Seq: 90, Edges: []mesh.Edge{edge("base", "v1", 10), edge("v1", "v2", 20), edge("0", "v2", 50)},
 		Versions: []mesh.VersionRoot{version(1, "v1"), version(2, "v2")},
 	}
 	for what, c := range map[string]struct {
@@ -30,15 +31,16 @@ func TestStrayBase(t *testing.T) {
 	}{
 		"version 0":                 {root("v0"), head, begun, ""},
 		"a later version":           {root("v1"), head, begun, ""},
-		"the newest version":        {root("v2"), head, mesh.Catalogue{Seq: 1}, ""},
+		"the newest version":        {root("v2"), head, mesh.Catalogue{Epoch: 7, Seq: 1}, ""},
 		"an edge starts there":      {root("base"), head, long, ""},
 		"no base":                   {delta.Root{}, head, begun, ""},
 		"nothing is known":          {root("x"), mesh.Head{}, mesh.Catalogue{}, ""},
 		"the catalogue is to come":  {root("x"), head, mesh.Catalogue{}, ""},
+		"it is of an older epoch":   {root("x"), head, mesh.Catalogue{Epoch: 6, Seq: 1}, ""},
 		"another one":               {root("x"), head, begun, "base /x has root " + root("x").Short() + ", the run's version 0 is " + root("v0").Short() + ": set base: to "},
 		"another one, long since":   {root("x"), head, long, "base /x has root " + root("x").Short() + ", nothing on offer starts from there: set base: to "},
-		"only full copies lead on":  {root("v0"), head, mesh.Catalogue{Seq: 9, Edges: []mesh.Edge{edge("0", "v2", 50)}}, "nothing on offer starts from there"},
-		"only a full copy is of it": {root("x"), head, mesh.Catalogue{Seq: 9, Edges: []mesh.Edge{edge("0", "x", 50)}}, "nothing on offer starts from there"},
+		"only full copies lead on":  {root("v0"), head, mesh.Catalogue{Epoch: 7, Seq: 9, Edges: []mesh.Edge{edge("0", "v2", 50)}}, "nothing on offer starts from there"},
+		"only a full copy is of it": {root("x"), head, mesh.Catalogue{Epoch: 7, Seq: 9, Edges: []mesh.Edge{edge("0", "x", 50)}}, "nothing on offer starts from there"},
 	} {
 		got := strayBase(paths{"": "/x"}, c.base, c.head, c.cat)
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
@@ -51,7 +53,7 @@ func TestStrayBase(t *testing.T) {
 }
 
 // A rollout with another base than the trainer's says so: while no way leads on for it, after a full copy was taken
-// instead, and after a restart. One with the right base never does.
+// instead, and after a restart. Nothing leads an engine to that base then. One with the right base never does.
 func TestWrongBaseIsExplained(t *testing.T) {
 	steps := series(t, 4)
 	trainerCfg, id := newConfig(t, mesh.RoleTrainer, steps[0])
@@ -66,6 +68,17 @@ func TestWrongBaseIsExplained(t *testing.T) {
 	if !strings.Contains(s.Error, "base:") || !strings.Contains(s.Error, "--full") {
 		t.Errorf("status says %q", s.Error)
 	}
+	leadsNowhere := func() {
+		t.Helper()
+		if to, err := os.Readlink(wrong.part.dir.Path("current")); err == nil {
+			t.Errorf("current leads to %s", to)
+		}
+	}
+	leadsNowhere()
+	wrong.stop()
+	wrong = startNode(t, wrongCfg)
+	wrong.waitFor(t, "the cause again", explained)
+	leadsNowhere()
 	r, err := trainer.Publish(t.Context(), api.PublishRequest{Path: steps[2], Full: true})
 	try(t, err)
 	wrong.mustPull(t, r.Number, steps[2])

@@ -27,6 +27,8 @@ type rollout struct {
 	log     zerolog.Logger
 	served  api.VersionInfo // Root is zero while nothing is served
 
+	disowned bool // the base is not the run's, so that the link current does not lead there
+
 	noting sync.Mutex    // one note of what this node was told at a time
 	told   chan struct{} // holds a token after every such note
 
@@ -114,7 +116,9 @@ func (r *rollout) resume() error {
 		}
 		r.log.Warn().Uint64("number", v.Number).Msg("the served version is no longer in a slot, fetching anew")
 	}
-	if r.slots.baseRoot().IsZero() {
+	head, catalogue, _, _ := r.mesh.Latest()
+	r.disowned = strayBase(r.slots.base.from, r.slots.baseRoot(), head, catalogue) != ""
+	if r.disowned || r.slots.baseRoot().IsZero() {
 		err = r.slots.unpoint()
 	} else {
 		err = r.slots.point(r.slots.base)
