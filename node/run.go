@@ -151,7 +151,7 @@ func (p *part) give(err error) {
 		p.log.Error().Err(err).Msg("a run has failed")
 	}
 	p.board.fail(err)
-	p.fail(api.NewError(http.StatusServiceUnavailable, err, hint))
+	p.fail(api.NewError(http.StatusInternalServerError, err, hint))
 }
 
 // do answers a call, which ends early when this part fails.

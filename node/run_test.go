@@ -136,9 +136,9 @@ func TestOneRunFails(t *testing.T) {
 		t.Errorf("the other run: %+v", s)
 	}
 	_, err = code.Publish(t.Context(), api.PublishRequest{Path: steps[2]})
-	mustRefuse(t, err, http.StatusServiceUnavailable, "code", "head.signed")
+	mustRefuse(t, err, http.StatusInternalServerError, "code", "head.signed")
 	_, err = code.Pull(t.Context(), api.PullRequest{})
-	mustRefuse(t, err, http.StatusServiceUnavailable, "head.signed")
+	mustRefuse(t, err, http.StatusInternalServerError, "head.signed")
 	trainer.stop()
 
 	try(t, os.WriteFile(ledger, good, 0o600))
@@ -164,7 +164,7 @@ func TestRunFailsAtItsWork(t *testing.T) {
 	withRuns(cfg, []string{id.String()}, map[string]string{"chat": absent, "code": steps[0]})
 	rollout := startNode(t, cfg)
 	_, err := rollout.of(t, "chat").Pull(t.Context(), api.PullRequest{}) // whether it waits already or comes too late
-	mustRefuse(t, err, http.StatusServiceUnavailable, "chat", "base checkpoint")
+	mustRefuse(t, err, http.StatusInternalServerError, "chat", "base checkpoint")
 	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if _, err := rollout.of(t, "code").Pull(short, api.PullRequest{}); !errors.Is(err, context.DeadlineExceeded) {

@@ -48,7 +48,8 @@ allows. What it waits for is shown on a terminal, once a minute elsewhere, and b
 The directory holds its version until the second version after it is brought up (longer with confirm: manual); files that
 are open by then stay as they are. After a reboot load only what pull prints.
 
-With --timeout a node that is not up yet is waited for, too; without, its absence is an error at once.
+With --timeout a node that is not up yet is waited for, too; without, its absence is an error at once. A node that ends
+while this waits is waited for until it is up again.
 
 Exit codes: 0 ready, 124 not ready within --timeout (a pin stays all the same), 1 another error, 80 a wrong command line.`
 }
@@ -104,16 +105,17 @@ func (c pullCmd) tellProblems(ctx context.Context) {
 	}
 }
 
-// pull asks the node. One that is not up yet is waited for where there is an end to it; without one a slip in the
-// address would wait for ever.
+// pull asks the node. One that is not up yet is waited for where there is an end to it, or where it was up when this began:
+// else a slip in the address would wait for ever.
 func (c pullCmd) pull(ctx context.Context) (api.PullResult, error) {
-	end := time.Now().Add(c.Timeout)
+	end, ended := time.Now().Add(c.Timeout), false
 	for {
 		r, err := c.ask(ctx, max(time.Until(end), time.Millisecond))
-		if c.Timeout <= 0 || !api.IsAbsent(err) {
+		ended = ended || api.HasEnded(err)
+		if !ended && c.Timeout <= 0 || !api.IsAbsent(err) && !api.HasEnded(err) {
 			return r, err
 		}
-		if time.Until(end) < lookEvery {
+		if c.Timeout > 0 && time.Until(end) < lookEvery {
 			return r, api.NewError(http.StatusGatewayTimeout, fmt.Errorf("%w, for %s", err, c.Timeout), startHint)
 		}
 		select {

@@ -80,3 +80,32 @@ func TestPullTellsProblems(t *testing.T) {
 		t.Errorf("said %q, %v; want %q", out, cmd.ProcessState, want)
 	}
 }
+
+// A pull whose node ends, killed or as it should, asks again until it is up, with a timeout or without.
+func TestPullOutlivesItsNode(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--timeout", "10m"}} {
+		asked := make(chan int, 4)
+		calls := 0
+		address := answering(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v1/pull" {
+				return
+			}
+			calls++
+			asked <- calls
+			switch calls {
+			case 1:
+				panic(http.ErrAbortHandler) // cut off, as when it is killed
+			case 2:
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = w.Write([]byte(`{"error": "it was ended early"}`))
+			default:
+				_, _ = w.Write([]byte(`{"path": "/data/slots/a"}`))
+			}
+		}))
+		out, err := exec.CommandContext(t.Context(), "sparsecast", append([]string{"pull", "--api", address}, args...)...).Output()
+		if string(out) != "/data/slots/a\n" || len(asked) != 3 {
+			t.Errorf("%v: printed %q, %v, after %d calls", args, out, err, len(asked))
+		}
+	}
+}

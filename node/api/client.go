@@ -163,12 +163,22 @@ func (c *Client) unreachable(err error) error {
 		hint = startHint
 	case errors.Is(err, os.ErrPermission):
 		hint = "run this as the user who runs the node"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case isCutOff(err):
 		return NewError(0, fmt.Errorf("call node at %s: %w", c.addr, err), endedHint)
 	default:
 		return fmt.Errorf("call node at %s: %w", c.addr, err)
 	}
 	return NewError(0, fmt.Errorf("no node answers at %s: %w", c.addr, err), hint)
+}
+
+func isCutOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// HasEnded tells whether a call failed because the node ended before it answered.
+func HasEnded(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Code == http.StatusServiceUnavailable || e.Code == 0 && isCutOff(err))
 }
 
 // IsAbsent tells whether a call failed because nobody listens where the node should, as while it is not up yet.
