@@ -1,9 +1,12 @@
 package node
 
 import (
+	"context"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sparsecast/sparsecast/delta"
 	"github.com/sparsecast/sparsecast/mesh"
@@ -68,6 +71,10 @@ func TestWrongBaseIsExplained(t *testing.T) {
 	if !strings.Contains(s.Error, "base:") || !strings.Contains(s.Error, "--full") {
 		t.Errorf("status says %q", s.Error)
 	}
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err := wrong.Pull(short, api.PullRequest{})
+	mustRefuse(t, err, http.StatusGatewayTimeout, "base:", "helps only once")
 	leadsNowhere := func() {
 		t.Helper()
 		if to, err := os.Readlink(wrong.part.dir.Path("current")); err == nil {

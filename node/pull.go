@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -25,7 +26,11 @@ func (b *board) pull(ctx context.Context, r api.PullRequest) (result api.PullRes
 		return api.PullResult{}, refused
 	}
 	if err != nil {
-		return result, fmt.Errorf("%s is not ready here (%s): %w", wanted(r), b.news(), err)
+		err = fmt.Errorf("%s is not ready here (%s): %w", wanted(r), b.news(), err)
+		if b.hasFailed() && errors.Is(err, context.DeadlineExceeded) {
+			err = api.NewError(http.StatusGatewayTimeout, err, "to wait longer helps only once that is seen to; sparsecast status and the node's log tell more")
+		}
+		return result, err
 	}
 	return result, nil
 }
@@ -86,6 +91,13 @@ func wanted(r api.PullRequest) string {
 	default:
 		return fmt.Sprintf("version %d or a newer one", *r.Number)
 	}
+}
+
+// hasFailed tells whether the node stands still at an error.
+func (b *board) hasFailed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state == api.StateError
 }
 
 // news says in a few words how far the node is.

@@ -2,28 +2,35 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/sparsecast/sparsecast/node/api"
 )
 
 type publishCmd struct {
-	Paths    []string `arg:"" name:"checkpoint" help:"A safetensors file, or a Hugging Face directory with one file or shards and their index; of several states, each as NAME=PATH."`
-	Number   *uint64  `short:"n" placeholder:"STEP" help:"The trainer's step; the last one plus 1 when absent."`
-	Full     bool     `help:"Offer a full copy too, for hosts that deltas cannot lead here: new ones without the base, or away for long."`
-	NewEpoch bool     `help:"Begin a new epoch, in which steps may be lower: after the trainer went back to an older checkpoint, or to take over from another publisher."`
+	Paths    []string      `arg:"" name:"checkpoint" help:"A safetensors file, or a Hugging Face directory with one file or shards and their index; of several states, each as NAME=PATH."`
+	Number   *uint64       `short:"n" placeholder:"STEP" help:"The trainer's step; the last one plus 1 when absent."`
+	Full     bool          `help:"Offer a full copy too, for hosts that deltas cannot lead here: new ones without the base, or away for long."`
+	NewEpoch bool          `help:"Begin a new epoch, in which steps may be lower: after the trainer went back to an older checkpoint, or to take over from another publisher."`
+	Timeout  time.Duration `default:"0" placeholder:"TIME" help:"Give up after this long, such as 10m; 0 waits for ever."`
 	connectFlags
 	jsonFlag
 }
+
+var errTooLong = errors.New("it took longer than --timeout")
 
 // Help is shown by sparsecast publish --help.
 func (publishCmd) Help() string {
 	return `The trainer's node compares the checkpoint with the version published last, bit by bit, codes what changed, and
 announces it. It returns when the version is durable and announced; the checkpoint may be overwritten then.
 The checkpoint must be complete and stay as it is meanwhile: a half-written one is refused and nothing is published.
+With a --number this may be said again at will: what is published already, with these weights, is not published twice.
 
   sparsecast publish /ckpt/step_42 --number 42
 
@@ -33,7 +40,9 @@ have no base to take it from.
 Several states that belong together (a policy, its draft model, an adapter) are published as one version, and every
 rollout switches all of them at once. They are in directories of their own there: current/policy, current/draft.
 
-  sparsecast publish policy=/ckpt/policy draft=/ckpt/draft --number 42`
+  sparsecast publish policy=/ckpt/policy draft=/ckpt/draft --number 42
+
+Exit codes: 0 published, 124 not within --timeout, 1 another error, 80 a wrong command line.`
 }
 
 // Run publishes and reports.
@@ -47,7 +56,16 @@ func (c publishCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, errTooLong)
+		defer cancel()
+	}
 	r, err := client.Publish(ctx, req)
+	if err != nil && errors.Is(context.Cause(ctx), errTooLong) {
+		return api.NewError(http.StatusGatewayTimeout, fmt.Errorf("not published within %s, as far as is known here", c.Timeout),
+			"sparsecast status tells what the node does, and under latest what is published; the same checkpoint may be published again with the same --number")
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"os/exec"
@@ -108,4 +109,22 @@ func TestPullOutlivesItsNode(t *testing.T) {
 			t.Errorf("%v: printed %q, %v, after %d calls", args, out, err, len(asked))
 		}
 	}
+}
+
+// A publish that takes longer than its user will wait ends, and says how to go on. The node hears that nobody waits.
+func TestPublishGivesUp(t *testing.T) {
+	t.Parallel()
+	left := make(chan struct{})
+	address := answering(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then the server looks whether the caller is there
+		<-r.Context().Done()
+		close(left)
+	}))
+	cmd := exec.CommandContext(t.Context(), "sparsecast", "publish", "/ckpt", "--api", address, "--timeout", "100ms")
+	out, _ := cmd.CombinedOutput()
+	if !strings.Contains(string(out), "not published within 100ms") || !strings.Contains(string(out), "hint: sparsecast status") ||
+		cmd.ProcessState.ExitCode() != exitTimeout {
+		t.Errorf("said %q, %v", out, cmd.ProcessState)
+	}
+	<-left
 }

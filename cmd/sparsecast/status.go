@@ -25,6 +25,9 @@ func (statusCmd) Help() string {
 	return `States: starting (reading what is on disk), waiting (no version known, or not the pinned one), fetching, applying, ready, error.
 What keeps a rollout from serving the newest version, as a pin, max_lag or a confirm that is missing, stands under
 waiting; how many steps it is behind, and since when it could be further, under behind.
+Latest is the newest version heard of, served the one under path, store the blocks of code on this host's disk. On offer
+are edges, each a way from one state to another: delta (from the version before), reverse (back again), base (from the base
+checkpoint over many versions), anchor (a full copy).
 Counters that should stay zero: chunks_tampered, heads_forged, heads_conflicting, messages_malformed.
 The same numbers are served in Prometheus form under /metrics of the node's API.
 Of a node that takes part in several runs it shows what concerns them all and a few lines a run; --run NAME tells all about one.
