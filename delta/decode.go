@@ -59,7 +59,7 @@ func decode(ctx context.Context, r io.Reader, schema *Schema, old State, sink Si
 			return in.run(func(f frame, code []byte) bool { return yield(frameJob{f, code, back.nextTurn()}) })
 		},
 		func() func(context.Context, frameJob) (decodedFrame, error) {
-			w := &frameDecoder{old: old, sink: sink, back: back.worker(), keep: opt.Keep, whole: whole, reader: newReaderScratch()}
+			w := &frameDecoder{schema: schema, old: old, sink: sink, back: back.worker(), keep: opt.Keep, whole: whole, reader: newReaderScratch()}
 			return w.decode
 		},
 		func(f decodedFrame) error {
@@ -88,6 +88,7 @@ type decodedFrame struct {
 
 // frameDecoder decodes one frame at a time; it belongs to one worker.
 type frameDecoder struct {
+	schema *Schema
 	old    State
 	sink   Sink
 	back   *frameReverser // nil unless a reverse is written along
@@ -109,10 +110,6 @@ func (d *frameDecoder) decode(ctx context.Context, f frameJob) (out decodedFrame
 		out.digests, err = d.decodeTiles(ctx, f)
 	}
 	return out, err
-}
-
-func inFrame(f frame, err error) error {
-	return fmt.Errorf("frame %d, from tensor %d on: %w", f.number, f.tiles[0].tensor, err)
 }
 
 // decodeTiles makes one tile after the other, while it is in the cache.
@@ -142,7 +139,7 @@ func (d *frameDecoder) decodeTiles(ctx context.Context, f frameJob) ([]blockDige
 		}
 	}
 	if err := reader.finish(); err != nil {
-		return nil, inFrame(f.frame, err)
+		return nil, f.named(d.schema, err)
 	}
 	return digests, nil
 }
@@ -155,7 +152,7 @@ func (d *frameDecoder) read(ctx context.Context, f frameJob) (*codeReader, error
 	}
 	words, err := reader.begin(f.frame, f.code, d.old == nil)
 	if err != nil {
-		return nil, inFrame(f.frame, err)
+		return nil, f.named(d.schema, err)
 	}
 	if d.old != nil {
 		next, err := d.reader.weigh(ctx, words)
@@ -165,12 +162,12 @@ func (d *frameDecoder) read(ctx context.Context, f frameJob) (*codeReader, error
 		if next != nil {
 			reader = next
 			if _, err := reader.begin(f.frame, f.code, false); err != nil {
-				return nil, inFrame(f.frame, err)
+				return nil, f.named(d.schema, err)
 			}
 		}
 	}
 	if err := reader.read(); err != nil {
-		return nil, inFrame(f.frame, err)
+		return nil, f.named(d.schema, err)
 	}
 	return reader, nil
 }
@@ -185,7 +182,7 @@ func (d *frameDecoder) decodeWhole(ctx context.Context, f frameJob) (digests []b
 	}
 	newTiles := d.newBuf.lay(f.frame, nil)
 	if err := d.reader.own.decode(f.frame, f.code, oldTiles, newTiles); err != nil {
-		return nil, inFrame(f.frame, err)
+		return nil, f.named(d.schema, err)
 	}
 	if d.back == nil {
 		digests = digestAll(newTiles)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -54,8 +55,12 @@ func TestTruncatedStreams(t *testing.T) {
 	old, new := smallPair(t)
 	stream := encodeToBytes(t, old, new)
 	for n := range stream {
-		if _, _, err := decodeBytes(stream[:n], old); err == nil {
+		_, _, err := decodeBytes(stream[:n], old)
+		if err == nil {
 			t.Fatalf("the first %d of %d bytes decoded", n, len(stream))
+		}
+		if said := err.Error(); n > len(streamMagic) && !strings.Contains(said, `frame 0 (tiles 0 to 3, from byte 0 of tensor "a" on): `) {
+			t.Fatalf("the first %d of %d bytes: %s", n, len(stream), said)
 		}
 	}
 	if _, _, err := decodeBytes(append(bytes.Clone(stream), 0), old); err == nil {

@@ -142,7 +142,7 @@ func readRungs(schema *Schema, blocks []int, path []Rung, yield func(rebuildJob)
 			}
 			code, err := r.read(f, at)
 			if err != nil {
-				return fmt.Errorf("edge %d, frame %d: %w", i, f.number, err)
+				return fmt.Errorf("edge %d: %w", i, f.named(schema, err))
 			}
 			j.codes = append(j.codes, code)
 		}

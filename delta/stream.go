@@ -38,7 +38,7 @@ func (r *streamReader) run(yield func(frame, []byte) bool) error {
 		}
 		code, err := r.frame(codeBound(f))
 		if err != nil {
-			return fmt.Errorf("frame %d: %w", f.number, truncated(err))
+			return f.named(r.schema, truncated(err))
 		}
 		if !yield(f, code) {
 			return nil

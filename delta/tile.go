@@ -1,6 +1,9 @@
 package delta
 
-import "iter"
+import (
+	"fmt"
+	"iter"
+)
 
 const (
 	// BlockWords is the length of a block and of a tile in words. A block is the unit of digests, a tile the unit
@@ -40,6 +43,13 @@ func (f frame) dense() uint64 {
 		n += uint64(t.size)
 	}
 	return n
+}
+
+// named says in which frame an error is, and where in the state that lies: which tiles, from which tensor on.
+func (f frame) named(s *Schema, err error) error {
+	first := f.tiles[0]
+	return fmt.Errorf("frame %d (tiles %d to %d, from byte %d of tensor %q on): %w",
+		f.number, f.block, f.end()-1, first.off, s.tensors[first.tensor].Name, err)
 }
 
 // frames yields the frames of a state in the order of the stream.
