@@ -10,7 +10,8 @@ import (
 )
 
 // noteOrigin says, once it is known what the run starts from, that the base of this host is another checkpoint. Without
-// a word a full copy would go over the network, and nobody would know why. An engine is not to load that base either.
+// a word a full copy would go over the network, and nobody would know why. An engine is not to load that base either, once
+// it is known for certain: nothing need start from the right one any more, as when the weights got another shape.
 func (r *rollout) noteOrigin(head mesh.Head, catalogue mesh.Catalogue) {
 	text := strayBase(r.slots.base.from, r.slots.baseRoot(), head, catalogue)
 	if r.board.note("origin", text) && text != "" {
@@ -19,9 +20,14 @@ func (r *rollout) noteOrigin(head mesh.Head, catalogue mesh.Catalogue) {
 	if !r.served.Root.IsZero() {
 		return
 	}
-	if err := r.showBase(text == ""); err != nil {
+	if err := r.showBase(!foreign(text, catalogue)); err != nil {
 		r.log.Warn().Err(err).Msg("the link current could not be changed")
 	}
+}
+
+// foreign tells whether a base of which strayBase has a word to say is for certain none of the run's.
+func foreign(stray string, catalogue mesh.Catalogue) bool {
+	return stray != "" && !origin(catalogue.Versions).IsZero()
 }
 
 // showBase lets the link current lead to the base, or to nothing where that is not the run's, while nothing is served.

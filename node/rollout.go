@@ -117,7 +117,7 @@ func (r *rollout) resume() error {
 		r.log.Warn().Uint64("number", v.Number).Msg("the served version is no longer in a slot, fetching anew")
 	}
 	head, catalogue, _, _ := r.mesh.Latest()
-	r.disowned = strayBase(r.slots.base.from, r.slots.baseRoot(), head, catalogue) != ""
+	r.disowned = foreign(strayBase(r.slots.base.from, r.slots.baseRoot(), head, catalogue), catalogue)
 	if r.disowned || r.slots.baseRoot().IsZero() {
 		err = r.slots.unpoint()
 	} else {
