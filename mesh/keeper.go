@@ -20,8 +20,9 @@ type keeper struct {
 	refused *recall       // whose records were refused
 	updates chan struct{} // holds a token after every change
 
-	mu   sync.Mutex // guards book, and keeps the ledger in the book's order
-	book *book
+	mu       sync.Mutex // guards what follows, and keeps the ledger in the book's order
+	book     *book
+	unproven bool // there is proof of a conflict that is not in the ledger
 
 	latest  atomic.Pointer[latest]  // what is adopted, for readers that must not wait for the disk
 	unnoted atomic.Pointer[Problem] // why the last version heard was not adopted, nil when it was
@@ -108,19 +109,29 @@ func (k *keeper) show() {
 	}
 }
 
-// freeze keeps the proof of a publisher contradicting itself, in memory even when the disk fails.
+// freeze keeps the proof of a publisher contradicting itself: in memory even when the disk fails, and on that once it can.
 func (k *keeper) freeze(h sealed[Head]) {
 	known := k.book.head.Value
-	if !k.book.freeze(h) {
-		return
+	if k.book.freeze(h) {
+		k.log.Error().Stringer("version", h.Value.Version).Stringer("signer", h.Signer).
+			Str("kept", known.Root.Short()).Str("refused", h.Value.Root.Short()).
+			Msg("two roots are signed for one epoch: it is frozen at the first; find out who else holds the publisher's key, then restart the trainer")
+		k.unproven = true
+		k.show()
 	}
-	k.log.Error().Stringer("version", h.Value.Version).Stringer("signer", h.Signer).
-		Str("kept", known.Root.Short()).Str("refused", h.Value.Root.Short()).
-		Msg("two roots are signed for one epoch: it is frozen at the first; find out who else holds the publisher's key, then restart the trainer")
-	if err := k.ledger.saveEvidence(k.book.against.Raw, h.Raw); err != nil {
+	if k.unproven {
+		k.prove()
+	}
+}
+
+// prove makes the proof that freeze has durable. What fails is tried again when the contradiction is heard again, as from
+// every peer that has the other root.
+func (k *keeper) prove() {
+	err := k.ledger.saveEvidence(k.book.against.Raw, k.book.evidence.Raw)
+	k.unproven = err != nil
+	if err != nil {
 		k.log.Error().Err(err).Msg("the proof of the conflict was not kept")
 	}
-	k.show()
 }
 
 // noteRival says that two publishers chose one epoch, h's. That is an accident of two trainers that know nothing of

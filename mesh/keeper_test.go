@@ -95,6 +95,29 @@ func TestAFrozenEpochIsAProblemUntilANewOne(t *testing.T) {
 	}
 }
 
+// The proof of a conflict that finds the disk full is kept once there is room and the other root is heard again.
+func TestProofIsKeptOnceThereIsRoom(t *testing.T) {
+	disk := newDiskStub()
+	k, _ := testKeeper(t, disk)
+	other := mustSeal(t, with(testHead(now(2)), 1), 0).Raw
+	for i, step := range []struct {
+		head []byte
+		fail error
+	}{{mustSeal(t, testHead(now(2)), 0).Raw, nil}, {other, errors.New("disk full")}, {other, nil}, {other, errors.New("not asked again")}} {
+		disk.setFail(step.fail)
+		if _, _, err := k.take("", step.head, nil); err != nil {
+			t.Fatal(err)
+		}
+		_, err := disk.ReadFile(evidenceFile)
+		if kept := err == nil; kept != (i >= 2) {
+			t.Errorf("step %d: kept %v", i, kept)
+		}
+	}
+	if l := k.current(); !l.frozen {
+		t.Error("not frozen")
+	}
+}
+
 // Two publishers in one epoch are named once, not accused.
 func TestRivalsAreSaidOnce(t *testing.T) {
 	cfg := RunConfig{Name: testRun, Publishers: []peer.ID{idOf(testKey(0)), idOf(testKey(1))}, MaxAhead: time.Hour}

@@ -20,7 +20,7 @@ type oracle struct {
 	makers   map[delta.Root]map[int]bool    // the machines whose programs handed it in
 	versions map[mesh.Version][]delta.Root  // as seen, more than one only of twins
 	twins    bool                           // two trainers that knew nothing of each other have published at one instant
-	openers  map[uint64]map[int]bool        // of an epoch: the machines that opened it by their own clock
+	openers  map[uint64]map[int]bool        // of an epoch: the machines that opened it by themselves
 	read     map[[sha256.Size]byte]sum      // of checkpoints by their bytes: the same ones are looked at again and again
 }
 
@@ -84,7 +84,14 @@ func (o *oracle) see(v mesh.Version, root delta.Root) error {
 	return nil
 }
 
-// open notes that a machine has opened an epoch by its own clock. Another one may have at the same instant, by chance.
+// made tells whether a machine handed a state in.
+func (o *oracle) made(root delta.Root, who int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.makers[root][who]
+}
+
+// open notes that a machine has opened an epoch. Another one may have before it could hear of that.
 func (o *oracle) open(epoch uint64, who int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -47,6 +47,7 @@ type memory struct {
 	solid   bool             // what an engine found last is still there: nothing was done since that could have harmed it
 	acted   mesh.Version     // the newest that the node has been seen to know
 	frozen  mesh.VersionRoot // the newest when proof against its epoch was seen first
+	epoch   uint64           // of the catalogue of a trainer
 	excuses []excuse
 }
 

@@ -51,12 +51,26 @@ func (b *box) opened(epoch uint64) bool {
 	return b.program.opened(epoch)
 }
 
-// noteOpening notes an epoch in the instant in which its trainer first signs something in it, if it is the time by its own
-// clock. An epoch that was heard of is older.
+// noteOpening notes an epoch in the instant in which a trainer first has a catalogue of it, if that is its own: it brings
+// a state of its own, or the epoch is the time by its clock, where one that was heard of would be older.
 func (b *box) noteOpening() {
-	if c, ok, _ := b.catalogue(); ok && c.Epoch == uint64(max(b.now().UnixMilli(), 0)) { //nolint:gosec // not negative
+	c, ok, _ := b.catalogue()
+	if !ok || !b.entersEpoch(c.Epoch) {
+		return
+	}
+	own := len(c.Versions) > 0 && b.w.oracle.made(c.Versions[len(c.Versions)-1].Root, b.index)
+	if own || c.Epoch == uint64(max(b.now().UnixMilli(), 0)) { //nolint:gosec // not negative
 		b.w.oracle.open(c.Epoch, b.index)
 	}
+}
+
+// entersEpoch notes the epoch of a catalogue, and tells whether the one before was of another.
+func (b *box) entersEpoch(epoch uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.epoch
+	b.epoch = epoch
+	return before != epoch
 }
 
 // rivals tells whether there are trainers with keys of their own: of one version of two of them one counts, by the key.

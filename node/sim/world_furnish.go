@@ -122,7 +122,7 @@ func (b *box) flip(d *flip) {
 	b.harmed.Store(true)
 	b.shake()
 	b.w.note("%s: bit %d of %s", b.name(), bit, f)
-	if d.What == liveSlot || d.What == theBase {
+	if d.What == liveSlot || d.What == theBase || b.alive() == nil || b.live() == "" { // what is served next may be the idle slot
 		b.excuse(b.home(f), before, d.What == theBase)
 	}
 }
@@ -165,11 +165,17 @@ func (b *box) excuse(dir string, before sum, base bool) {
 	b.excuses = append(b.excuses, excuse{s, err != nil, root, b.served, base})
 }
 
-func (b *box) target(d *flip) string {
+// live returns the directory that is served, empty for none.
+func (b *box) live() string {
 	live := b.current()
 	if n := b.alive(); n != nil && (b.trainer() || live == "") { // the link may be gone while a slot is repaired
 		live = n.Status(b.w.ctx).Path
 	}
+	return live
+}
+
+func (b *box) target(d *flip) string {
+	live := b.live()
 	switch d.What {
 	case aBlock:
 		if ids := b.blocks(); len(ids) > 0 {
