@@ -132,9 +132,10 @@ func order(v Version, by peer.ID, w Version, other peer.ID) int {
 }
 
 // rival returns the publisher that signs the same epoch as the signer of h, empty when there is none. Two publishers in
-// one epoch are no fraud, but hardly meant.
+// one epoch are no fraud, but hardly meant, unless they announce one base.
 func (b *book) rival(h sealed[Head]) peer.ID {
-	if b.head.Raw == nil || h.Value.Version.Epoch != b.head.Value.Version.Epoch || h.Signer == b.head.Signer {
+	known := b.head.Value
+	if b.head.Raw == nil || h.Value.Version.Epoch != known.Version.Epoch || h.Signer == b.head.Signer || known.Version == BaseVersion(h.Value.Root) {
 		return ""
 	}
 	return b.head.Signer

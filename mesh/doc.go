@@ -21,7 +21,8 @@
 // The heads of a run are ordered by (epoch, number), whoever of its publishers signed them; catalogues by (epoch, seq).
 // The newest of each counts, and nodes only move forward. A trainer opens a new epoch at every start, above all that it
 // heard, so a restart, a hand-over to another publisher and a return to an older checkpoint are one and the same: a new
-// epoch, whatever its numbers.
+// epoch, whatever its numbers. Before anything is published a trainer announces its base, in an epoch below all others
+// (see BaseVersion): that moves nobody who knows a version, also where the trainer has forgotten that there are any.
 //
 // Two publishers that know nothing of each other may choose one epoch. That is no fraud: of one version that of the
 // higher peer ID (compared as bytes) counts, on every node and in whatever order the two come, and both are named among

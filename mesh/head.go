@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -13,7 +14,7 @@ import (
 
 // Version orders the states of a run: first by the trainer's epoch, then by its step number.
 type Version struct {
-	Epoch  uint64 `json:"epoch"`  // milliseconds since 1970 when the trainer started
+	Epoch  uint64 `json:"epoch"`  // milliseconds since 1970 when the trainer started; see BaseVersion for that of a base
 	Number uint64 `json:"number"` // the trainer's step
 }
 
@@ -28,13 +29,34 @@ func (v Version) Compare(w Version) int {
 // String tells users which version it is.
 func (v Version) String() string { return fmt.Sprintf("%d of epoch %s", v.Number, EpochName(v.Epoch)) }
 
+// Bases are announced in epochs of the 17 minutes after 1970, the lower half of which is left out: no clock opens these.
+const firstBase, pastBases = 1 << 19, 1 << 20
+
+// BaseVersion returns the version that a base checkpoint is announced as before anything is published: number 0 in an
+// epoch below all in which something is. So whoever knows a version stays with that, even when the trainer that published
+// it has forgotten all and announces its base again. Other bases most likely have other epochs, so that a trainer that
+// starts anew from another base does not contradict itself.
+func BaseVersion(root delta.Root) Version {
+	return Version{Epoch: firstBase + uint64(binary.BigEndian.Uint32(root[:4]))%(pastBases-firstBase)}
+}
+
+// isBase tells whether v is that of a base.
+func (v Version) isBase() bool { return v.Number == 0 && v.Epoch >= firstBase && v.Epoch < pastBases }
+
+// Shares tells whether the numbers of v and w count the same steps: they are of one epoch, or one of them is a base, which
+// is number 0 to every epoch.
+func (v Version) Shares(w Version) bool { return v.Epoch == w.Epoch || v.isBase() || w.isBase() }
+
 // lastNamed is the last epoch with a time that reads like one, in the year 9999.
 const lastNamed = 253402300799999
 
 // EpochName tells when an epoch was opened, to the millisecond: epochs are told apart by that.
 func EpochName(epoch uint64) string {
-	if epoch > lastNamed {
+	switch {
+	case epoch > lastNamed:
 		return fmt.Sprint(epoch)
+	case epoch >= firstBase && epoch < pastBases:
+		return "base"
 	}
 	return time.UnixMilli(int64(epoch)).UTC().Format("2006-01-02 15:04:05.000")
 }

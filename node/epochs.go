@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sparsecast/sparsecast/mesh"
+	"github.com/sparsecast/sparsecast/node/api"
 )
 
 // How long a trainer waits at its start for a peer to tell what was published before, so that an empty data directory or
@@ -54,8 +55,8 @@ func (t *trainer) open(ctx context.Context) (mesh.Head, bool) {
 	return head, ok
 }
 
-// offerBase announces the base as version 0 once a peer has told that it knows of no version. A trainer that has lost
-// its notes would otherwise send a whole run back to the base until its next publish.
+// offerBase announces the base as version 0 once a peer has told that it knows of no version, which others may: it moves
+// nobody who does.
 func (t *trainer) offerBase(ctx context.Context) {
 	if t.slots.baseRoot().IsZero() {
 		return
@@ -77,11 +78,7 @@ func (t *trainer) offerBase(ctx context.Context) {
 	if _, _, _, ok := t.mesh.Latest(); ok {
 		return
 	}
-	epoch, err := t.nextEpoch(mesh.Head{}, mesh.Catalogue{}, false)
-	if err == nil {
-		err = t.publishBase(ctx, epoch)
-	}
-	if err != nil && ctx.Err() == nil { // no reason to end: a clock, say, can be put right
+	if err := t.publishBase(ctx); err != nil && ctx.Err() == nil { // no reason to end: a clock, say, can be put right
 		t.log.Error().Err(err).Msg("the base is not announced; the next publish tries again")
 		t.board.fail(err)
 	}
@@ -136,6 +133,7 @@ func (t *trainer) attend(ctx context.Context) {
 	head, catalogue, signer, _ := t.mesh.Latest()
 	_, frozen := t.mesh.Frozen()
 	had := t.lineage.passed != nil
+	t.noteNewest(head)
 	switch t.lineage.hear(head.Version, signer, frozen) {
 	case dutyTakeOver:
 		t.takeOver(ctx, head, catalogue)
@@ -149,6 +147,17 @@ func (t *trainer) attend(ctx context.Context) {
 				Msg("another publisher has got ahead; restart this node or publish with --new-epoch to take over")
 		}
 	}
+}
+
+// noteNewest shows the newest version that was heard of, also where somebody else brought it here.
+func (t *trainer) noteNewest(head mesh.Head) {
+	var shown *api.VersionInfo
+	t.board.look(func(b *board) { shown = b.latest })
+	if head.Root.IsZero() || shown != nil && head.Version.Compare(versionOf(*shown)) <= 0 {
+		return
+	}
+	v := versionInfo(head, nil)
+	t.board.update(func(b *board) { b.latest = &v })
 }
 
 // takeOver announces what was heard again in the epoch that lineage has opened, so that whoever else signs with this key

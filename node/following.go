@@ -125,7 +125,7 @@ func (b *board) fillFollowing(s *api.Status) {
 	if !since.IsZero() {
 		s.BehindSeconds = time.Since(since).Seconds()
 	}
-	if b.served.Epoch == b.latest.Epoch {
+	if versionOf(*b.served).Shares(versionOf(*b.latest)) {
 		n := b.latest.Number - min(b.served.Number, b.latest.Number)
 		s.Behind = &n
 	}

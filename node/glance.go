@@ -43,16 +43,21 @@ func (l lookout) run(ctx context.Context) {
 	}
 }
 
-// odd returns the slots of our own whose files are not as they were. Those of the base are somebody's, perhaps on a disk
-// that is away for a moment.
+// odd returns the slots whose files are not as they were. Those of the base are somebody's, perhaps on a disk that is away
+// for a moment: it matters that others lie there where it is served.
 func (s *slots) odd() (list []slot) {
 	all, changes := s.all()
 	for i, sl := range all {
-		if sl.name == "base" {
+		base := sl.name == "base"
+		if base && !s.isServed(sl) {
 			continue
 		}
 		want := s.looked(sl, changes[i])
-		if now, ok := stampAgain(s.dir.FS(), want); ok && now != want && s.unchanged(sl, changes[i]) {
+		now, ok := stampAgain(s.dir.FS(), want)
+		if !ok || now == want || !s.unchanged(sl, changes[i]) {
+			continue
+		}
+		if gone := strings.Count(now, "\n") < strings.Count(want, "\n"); !base || !gone {
 			list = append(list, sl)
 		}
 	}

@@ -3,8 +3,10 @@ package node
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 
+	"github.com/dustin/go-humanize"
 	"github.com/ipfs/go-cid"
 	"github.com/sparsecast/sparsecast/delta"
 	"github.com/sparsecast/sparsecast/mesh"
@@ -39,6 +41,26 @@ func (s *slots) keepOne() error {
 	}
 	delete(s.harmed, name)
 	return nil
+}
+
+// checkRoom tells that what lies beside a change in place would not fit the disk: then the slot is not touched, and what it
+// holds stays served.
+func (s *slots) checkRoom(path []*delta.Manifest) error {
+	free, err := s.dir.Free()
+	if err != nil {
+		return nil //nolint:nilerr // the write that fails tells
+	}
+	var need uint64
+	for _, m := range path {
+		if !m.Base.IsZero() {
+			need = max(need, m.Coded+min(m.Dense, uint64(runtime.GOMAXPROCS(0))*placeSize)) // the stream back, and frames in hand
+		}
+	}
+	if need <= free {
+		return nil
+	}
+	return fmt.Errorf("the change in place takes up to %s beside the slot, and %s has %s free: %s",
+		humanize.Bytes(need), s.dir.Path("."), humanize.Bytes(free), s.dir.MakeRoom())
 }
 
 func (s *slots) otherName(name string) string {

@@ -20,7 +20,7 @@ func (r *rollout) noteOrigin(head mesh.Head, catalogue mesh.Catalogue) {
 	if !r.served.Root.IsZero() {
 		return
 	}
-	if err := r.showBase(!foreign(text, catalogue)); err != nil {
+	if err := r.showBase(!r.past && !foreign(text, catalogue)); err != nil {
 		r.log.Warn().Err(err).Msg("the link current could not be changed")
 	}
 }
@@ -56,11 +56,13 @@ func strayBase(from paths, base delta.Root, head mesh.Head, catalogue mesh.Catal
 	case base == head.Root, catalogue.Knows(base), slices.ContainsFunc(offered(head, catalogue), leads):
 		return ""
 	}
-	what := "nothing on offer starts from there"
-	if start := origin(catalogue.Versions); !start.IsZero() {
-		what = "the run's version 0 is " + start.Short()
+	start := origin(catalogue.Versions)
+	if start.IsZero() {
+		return fmt.Sprintf("base %s has root %s, from where nothing on offer starts: either it is not the checkpoint that the trainer starts from, "+
+			"or the weights have got other tensors since, and only full copies lead on", from, base.Short())
 	}
-	return fmt.Sprintf("base %s has root %s, %s: set base: to the checkpoint that the trainer starts from", from, base.Short(), what)
+	return fmt.Sprintf("base %s has root %s, the run's version 0 is %s: set base: to the checkpoint that the trainer starts from",
+		from, base.Short(), start.Short())
 }
 
 // String names the checkpoints as a command line does.

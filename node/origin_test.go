@@ -41,9 +41,9 @@ func TestStrayBase(t *testing.T) {
 		"the catalogue is to come":  {root("x"), head, mesh.Catalogue{}, ""},
 		"it is of an older epoch":   {root("x"), head, mesh.Catalogue{Epoch: 6, Seq: 1}, ""},
 		"another one":               {root("x"), head, begun, "base /x has root " + root("x").Short() + ", the run's version 0 is " + root("v0").Short() + ": set base: to "},
-		"another one, long since":   {root("x"), head, long, "base /x has root " + root("x").Short() + ", nothing on offer starts from there: set base: to "},
-		"only full copies lead on":  {root("v0"), head, mesh.Catalogue{Epoch: 7, Seq: 9, Edges: []mesh.Edge{edge("0", "v2", 50)}}, "nothing on offer starts from there"},
-		"only a full copy is of it": {root("x"), head, mesh.Catalogue{Epoch: 7, Seq: 9, Edges: []mesh.Edge{edge("0", "x", 50)}}, "nothing on offer starts from there"},
+		"another one, long since":   {root("x"), head, long, "base /x has root " + root("x").Short() + ", from where nothing on offer starts: either "},
+		"only full copies lead on":  {root("v0"), head, mesh.Catalogue{Epoch: 7, Seq: 9, Edges: []mesh.Edge{edge("0", "v2", 50)}}, "from where nothing on offer starts"},
+		"only a full copy is of it": {root("x"), head, mesh.Catalogue{Epoch: 7, Seq: 9, Edges: []mesh.Edge{edge("0", "x", 50)}}, "from where nothing on offer starts"},
 	} {
 		got := strayBase(paths{"": "/x"}, c.base, c.head, c.cat)
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

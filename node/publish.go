@@ -193,7 +193,7 @@ func (t *trainer) send(ctx context.Context, head mesh.Head, edges []mesh.Edge, w
 	case ok && last.Version.Compare(head.Version) < 0:
 		catalogue.Note(mesh.VersionRoot{Version: last.Version, Root: last.Root}) // a crash may have lost its catalogue
 	case !ok && !base.IsZero() && head.Root != base && head.Version.Number > 0: // the base is version 0, announced or not
-		catalogue.Note(mesh.VersionRoot{Version: mesh.Version{Epoch: head.Version.Epoch}, Root: base})
+		catalogue.Note(mesh.VersionRoot{Version: mesh.BaseVersion(base), Root: base})
 	}
 	catalogue.Note(mesh.VersionRoot{Version: head.Version, Root: head.Root})
 	return t.sign(ctx, head, catalogue, work)

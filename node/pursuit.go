@@ -105,6 +105,6 @@ func (s situation) leftBehind(v mesh.VersionRoot) bool {
 
 // isBeyond tells whether a version is newer than the one served, or served last, and by more than max_lag allows.
 func (s situation) isBeyond(v mesh.Version) bool {
-	near := !s.served.Root.IsZero() && v.Epoch == s.last.Epoch && v.Number-s.last.Number <= s.maxLag
+	near := !s.served.Root.IsZero() && v.Shares(s.last) && v.Number-s.last.Number <= s.maxLag
 	return v.Compare(s.last) > 0 && !near
 }

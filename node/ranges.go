@@ -15,6 +15,10 @@ const maxRanges = 8
 // where there are several.
 func ranges(ascending []mesh.VersionRoot) string {
 	var parts []string
+	apart := false
+	for i := 1; i < len(ascending); i++ {
+		apart = apart || !ascending[i-1].Version.Shares(ascending[i].Version)
+	}
 	for i := 0; i < len(ascending); {
 		first, last := ascending[i].Version, ascending[i].Version
 		for i++; i < len(ascending) && follows(last, ascending[i].Version); i++ {
@@ -24,8 +28,8 @@ func ranges(ascending []mesh.VersionRoot) string {
 		if last != first {
 			text = fmt.Sprintf("%d to %d", first.Number, last.Number)
 		}
-		if ascending[0].Version.Epoch != ascending[len(ascending)-1].Version.Epoch {
-			text += " of epoch " + mesh.EpochName(first.Epoch)
+		if apart {
+			text += " of epoch " + mesh.EpochName(last.Epoch)
 		}
 		parts = append(parts, text)
 	}
@@ -35,4 +39,4 @@ func ranges(ascending []mesh.VersionRoot) string {
 	return strings.Join(parts, ", ")
 }
 
-func follows(v, w mesh.Version) bool { return v.Epoch == w.Epoch && v.Number+1 == w.Number }
+func follows(v, w mesh.Version) bool { return v.Shares(w) && v.Number+1 == w.Number }

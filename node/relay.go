@@ -10,12 +10,14 @@ import (
 	"github.com/sparsecast/sparsecast/delta"
 	"github.com/sparsecast/sparsecast/mesh"
 	"github.com/sparsecast/sparsecast/node/api"
+	"github.com/sparsecast/sparsecast/node/files"
 )
 
 // relay keeps the blocks of every edge from one version to the next and passes them on. Edges back, shortcuts and full
 // copies it fetches when a peer wants them: together they are several times as large, few ever need them, and the link
 // to the trainer is precious. It holds no weights. What is fetched when is for errands to choose.
 type relay struct {
+	dir     *files.Dir
 	mesh    *mesh.Run
 	runName string
 	library library
@@ -43,6 +45,9 @@ type relay struct {
 
 // run fetches what is to be here until ctx ends.
 func (r *relay) run(ctx context.Context) error {
+	if err := r.dir.Remove("current"); err != nil { // left behind by a rollout that became a relay
+		return err
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer r.work.Wait()
 	defer stop()

@@ -27,7 +27,8 @@ type rollout struct {
 	log     zerolog.Logger
 	served  api.VersionInfo // Root is zero while nothing is served
 
-	disowned bool // the base is not the run's, so that the link current does not lead there
+	past     bool // something was served, now or before this start
+	disowned bool // the base is not the run's, or older than what was served, so that current does not lead there
 
 	noting sync.Mutex    // one note of what this node was told at a time
 	told   chan struct{} // holds a token after every such note
@@ -99,8 +100,8 @@ func (r *rollout) nudge() {
 	}
 }
 
-// resume serves again what was served before a restart, or the base checkpoint until something newer is here. Only then
-// it says so: who hears that the node waits may load what lies under current.
+// resume serves again what was served before a restart, or, where nothing ever was, leads to the base checkpoint until
+// something newer is here. Only then it says so: who hears that the node waits may load what lies under current.
 func (r *rollout) resume() error {
 	v, ok, err := servedNote.load(r.dir)
 	last := versionOf(v)
@@ -116,8 +117,9 @@ func (r *rollout) resume() error {
 		}
 		r.log.Warn().Uint64("number", v.Number).Msg("the served version is no longer in a slot, fetching anew")
 	}
+	r.past = last != mesh.Version{}
 	head, catalogue, _, _ := r.mesh.Latest()
-	r.disowned = foreign(strayBase(r.slots.base.from, r.slots.baseRoot(), head, catalogue), catalogue)
+	r.disowned = r.past || foreign(strayBase(r.slots.base.from, r.slots.baseRoot(), head, catalogue), catalogue)
 	if r.disowned || r.slots.baseRoot().IsZero() {
 		err = r.slots.unpoint()
 	} else {

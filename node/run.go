@@ -105,7 +105,7 @@ func (p *part) newRole() role {
 	n, lib := p.node, library{store: p.node.store, mesh: p.run}
 	switch n.cfg.Role {
 	case mesh.RoleRelay:
-		return &relay{mesh: p.run, runName: p.settings.Name, library: lib, shelf: n.shelf, board: p.board, log: p.log, patience: stallAfter}
+		return &relay{dir: p.dir, mesh: p.run, runName: p.settings.Name, library: lib, shelf: n.shelf, board: p.board, log: p.log, patience: stallAfter}
 	case mesh.RoleTrainer:
 		return &trainer{
 			runName: p.settings.Name, terms: termsOf(p.settings.RunOptions), key: n.key, home: p.home, mesh: p.run, library: lib,

@@ -152,3 +152,26 @@ func TestNewEpochsOnASlowLink(t *testing.T) {
 func isSlow(s api.Status) bool {
 	return strings.Contains(strings.Join(s.Problems, "\n"), "slower than the publishes")
 }
+
+// A full disk is no reason to stop serving the only copy of the weights: it is not touched while what must lie beside a
+// change in place would not fit.
+func TestOneSlotOnAFullDiskServesOn(t *testing.T) {
+	inVirtualRun(t, trained(20_000, 3), near, nil, func(t *testing.T, v *virtual) {
+		rollout := v.start(mesh.RoleRollout, true, func(c *node.Config) { c.Slots = 1 })
+		first := v.publish(1)
+		v.follows(rollout, first)
+		rollout.disk.SetLimit(rollout.disk.Used() + 30_000) // enough to fetch the next version
+		last := v.publish(2)
+		v.waitFor(rollout, "say that there is no room", func(s api.Status) bool {
+			return s.State == api.StateError && strings.Contains(s.Error, "free some space")
+		})
+		for range 600 {
+			time.Sleep(100 * time.Millisecond)
+			if s := rollout.Status(t.Context()); s.Served == nil || s.Served.Root != first.Root {
+				t.Fatalf("serves %+v; status %+v", s.Served, s)
+			}
+		}
+		rollout.disk.SetLimit(0)
+		v.follows(rollout, last)
+	})
+}

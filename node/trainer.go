@@ -63,6 +63,9 @@ func (t *trainer) prepare(ctx context.Context) (err error) {
 	if t.slots, err = openSlots(ctx, t.home, t.log); err != nil {
 		return err
 	}
+	if err := t.slots.unpoint(); err != nil { // left behind by a rollout that became a trainer
+		return err
+	}
 	if err := t.learnBase(); err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func (t *trainer) restore(ctx context.Context, head mesh.Head) error {
 }
 
 // publishBase announces the checkpoint that every host already has. Nothing needs to be fetched for it.
-func (t *trainer) publishBase(ctx context.Context, epoch uint64) error {
+func (t *trainer) publishBase(ctx context.Context) error {
 	c, err := t.slots.read(t.slots.base)
 	if err != nil {
 		return fmt.Errorf("base checkpoint: %w", err)
@@ -112,7 +115,7 @@ func (t *trainer) publishBase(ctx context.Context, epoch uint64) error {
 		return err
 	}
 	head := mesh.Head{
-		Run: t.runName, Version: mesh.Version{Epoch: epoch}, Root: t.slots.baseRoot(), Schema: c.Schema().ID(),
+		Run: t.runName, Version: mesh.BaseVersion(t.slots.baseRoot()), Root: t.slots.baseRoot(), Schema: c.Schema().ID(),
 		Created: t.now().UnixMilli(),
 	}
 	return t.announce(ctx, head, nil, nil)

@@ -73,15 +73,21 @@ func (r *rollout) update(ctx context.Context, head mesh.Head, edges []mesh.Edge)
 func (r *rollout) apply(ctx context.Context, path []*delta.Manifest) error {
 	before, alone := r.served, r.slots.only != ""
 	if alone {
+		if err := r.slots.checkRoom(path); err != nil {
+			return err
+		}
 		r.withdraw()
 		r.board.note("slots", "the only copy of the weights is being changed: nothing is served until it is whole (slots: 1)")
 		defer r.board.note("slots", "")
 	}
 	err := bringUp(ctx, r.slots, r.library, path)
-	if sl, ok := r.slots.find(before.Root); ok && alone && err != nil && ctx.Err() == nil {
-		err = errors.Join(err, r.show(sl, before))
+	if err == nil || !alone || ctx.Err() != nil {
+		return err
 	}
-	return err
+	if sl, ok := r.slots.find(before.Root); ok {
+		return errors.Join(err, r.show(sl, before))
+	}
+	return errors.Join(err, r.mendAll(ctx)) // now, and not only before the next attempt
 }
 
 // withdraw says that nothing is served.
@@ -129,7 +135,7 @@ func (r *rollout) show(sl slot, v api.VersionInfo) error {
 	if err := r.slots.point(sl); err != nil {
 		return err
 	}
-	r.served = v
+	r.served, r.past = v, true
 	r.board.note("sidecars", r.slots.misfit(sl))
 	r.board.serve(v, sl.dir)
 	return nil
