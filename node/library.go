@@ -125,6 +125,19 @@ func (l library) chunks(m *delta.Manifest) func(i int) ([]byte, error) {
 	return func(i int) ([]byte, error) { return l.store.Get(m.Chunks[i]) }
 }
 
+// sift reads all chunks that lead along a path, so that what is damaged of them is dropped at once, to be fetched anew, and
+// not one by one as an attempt after the other comes upon it.
+func (l library) sift(ctx context.Context, path []*delta.Manifest) {
+	for _, m := range path {
+		for _, id := range m.Chunks {
+			if ctx.Err() != nil {
+				return
+			}
+			_, _ = l.store.Get(id) // which drops it
+		}
+	}
+}
+
 // need adds the blocks of an edge, as far as what is here names them. One whose manifest is not here has no blocks here,
 // nor has one that this build cannot read: that must not keep others from being swept.
 func (l library) need(needed map[cid.Cid]bool, manifest cid.Cid) error {

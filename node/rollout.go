@@ -74,6 +74,9 @@ func (r *rollout) run(ctx context.Context) error {
 		}
 		retry := (<-chan time.Time)(nil)
 		if err != nil {
+			if errors.Is(err, errFetchAnew) {
+				pause = firstPause // it helps
+			}
 			r.log.Error().Err(err).Stringer("retry_in", pause).Msg("update failed, the served version stays")
 			r.board.fail(err)
 			retry = time.After(pause)

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sparsecast/sparsecast/delta"
@@ -12,6 +13,9 @@ import (
 
 // servedFile names the version that is served, so that a restart goes on with it.
 const servedFile = "served.json"
+
+// errFetchAnew says that some of what was here was damaged.
+var errFetchAnew = errors.New("fetching it anew")
 
 var servedNote = note[api.VersionInfo]{servedFile, "the served version"}
 
@@ -41,7 +45,10 @@ func (r *rollout) update(ctx context.Context, head mesh.Head, edges []mesh.Edge)
 			return err
 		}
 		r.board.setState(api.StateApplying)
-		if err := r.apply(ctx, manifests); err != nil {
+		if err := r.apply(ctx, manifests); errors.Is(err, mesh.ErrNotFound) {
+			r.library.sift(ctx, manifests)
+			return fmt.Errorf("%w: %w", err, errFetchAnew)
+		} else if err != nil {
 			return err
 		}
 		last = manifests[len(manifests)-1]
