@@ -83,7 +83,9 @@ func (s situation) newer() goal {
 	}
 	behind := s.newest.Version.Number - s.served.Version.Number // of one epoch, or it does not matter
 	awaited := s.wanted.Compare(s.served.Version) > 0 && s.wanted.Compare(s.newest.Version) <= 0
-	if s.newest.Version.Shares(s.served.Version) && behind <= s.maxLag && !awaited {
+	// A base is number 0 of those epochs whose catalogue says so.
+	counts := s.newest.Version.Epoch == s.served.Version.Epoch || s.newest.Version.Shares(s.served.Version) && slices.Contains(s.known, s.served)
+	if counts && behind <= s.maxLag && !awaited {
 		return goal{do: stay, to: s.served, why: fmt.Sprintf("%d behind %d, which max_lag allows", behind, s.newest.Version.Number)}
 	}
 	return goal{do: move, to: s.newest}

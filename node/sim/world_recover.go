@@ -173,7 +173,7 @@ func (w *World) behind(v mesh.Version) string {
 // near tells whether a node may rest where it is.
 func (b *box) near(at, newest mesh.Version) bool {
 	lag := uint64(max(b.plan.Lag, 0)) //nolint:gosec // not negative
-	return at.Epoch == newest.Epoch && at.Number <= newest.Number && newest.Number-at.Number <= lag
+	return at.Shares(newest) && at.Number <= newest.Number && newest.Number-at.Number <= lag
 }
 
 func textOf(v *api.VersionInfo) string {
