@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"testing"
 
 	"github.com/sparsecast/sparsecast/mesh"
@@ -123,7 +124,9 @@ func TestWrongBase(t *testing.T) {
 	if s.Served != nil {
 		t.Errorf("a rollout on a wrong base serves %v", s.Served)
 	}
-	f.same(states[2], bad) // what it had is untouched
+	if to, err := os.Readlink(bad.current()); err == nil {
+		t.Errorf("current leads to %s, which is none of the run's", to)
+	}
 	v = f.publish(states[2])
 	f.follow(v.VersionInfo, states[2], good, bad) // the run came to what it holds
 }

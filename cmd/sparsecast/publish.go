@@ -74,8 +74,12 @@ func (c publishCmd) Run(ctx context.Context) error {
 			fmt.Printf("%d is already published, with these weights (root %s): nothing to do\n", r.Number, r.Root.Short())
 			return
 		}
-		fmt.Printf("published %d (root %s): %d of %d elements changed, %s, in %.2f s\n",
-			r.Number, r.Root.Short(), r.Changed, r.Elements, sentText(r), r.Seconds)
+		epoch := ""
+		if c.NewEpoch {
+			epoch = fmt.Sprintf(" of the new epoch %d", r.Epoch)
+		}
+		fmt.Printf("published %d%s (root %s): %d of %d elements changed, %s, in %.2f s\n",
+			r.Number, epoch, r.Root.Short(), r.Changed, r.Elements, sentText(r), r.Seconds)
 		if r.Warning != "" {
 			fmt.Fprintln(os.Stderr, "warning:", r.Warning)
 		}

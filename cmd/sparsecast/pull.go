@@ -15,7 +15,7 @@ import (
 type pullCmd struct {
 	AtLeast *uint64       `name:"at-least" aliases:"number" short:"n" xor:"which" placeholder:"STEP" help:"Wait for this step or a newer one."`
 	Exact   *uint64       `name:"version" xor:"which" placeholder:"STEP" help:"Bring up just this step, forward or back, and stay there until sparsecast unpin."`
-	Epoch   *uint64       `placeholder:"MS" help:"Epoch of that step, as sparsecast publish --json tells it; matters when the trainer has just restarted."`
+	Epoch   *uint64       `placeholder:"MS" help:"Epoch of that step, as sparsecast publish --json tells it; matters when the trainer has just gone back."`
 	Timeout time.Duration `default:"0" placeholder:"TIME" help:"Give up after this long, such as 90s; 0 waits for ever."`
 	connectFlags
 	jsonFlag
@@ -41,6 +41,11 @@ whatever is newer, until it is told to follow again:
 
   DIR=$(sparsecast pull --version 42 --timeout 5m)
   sparsecast unpin
+
+A trainer that goes back opens a new epoch, in which numbers may be lower. Until the node has heard of that, a higher number
+of the epoch before is good enough for --at-least; name the epoch, which publish --json prints, to be sure:
+
+  DIR=$(sparsecast pull --at-least 3 --epoch 1796107875807 --timeout 5m)
 
 Without a step: what the node should serve now, which is the newest version known, the pinned one, or one that max_lag
 allows. What it waits for is shown on a terminal, once a minute elsewhere, and by sparsecast status.
