@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -181,6 +182,47 @@ func TestPublishFull(t *testing.T) {
 	}
 	stranded.mustPull(t, r.Number, steps[1])
 	stranded.mustPull(t, trainer.mustPublish(t, steps[2]).Number, steps[2])
+}
+
+// A full copy of what is published already leads on those whom nothing else does, and moves nobody else: by the same process
+// or the next, with the checkpoint or without.
+func TestFullCopyOfWhatIsPublished(t *testing.T) {
+	steps := series(t, 3)
+	for _, restarts := range []bool{false, true} {
+		for what, req := range map[string]api.PublishRequest{
+			"nothing but full": {Full: true}, "its checkpoint and number": {Full: true, Path: steps[1], Number: new(uint64(1))},
+		} {
+			t.Run(fmt.Sprintf("%s, restarts %v", what, restarts), func(t *testing.T) {
+				trainerCfg, id := newConfig(t, mesh.RoleTrainer, steps[0])
+				trainer := startNode(t, trainerCfg)
+				if _, err := trainer.Publish(t.Context(), api.PublishRequest{Full: true}); err == nil {
+					t.Error("a full copy of nothing")
+				}
+				first := trainer.mustPublish(t, steps[1])
+				if restarts {
+					trainer.stop()
+					trainer = startNode(t, trainerCfg)
+				}
+				stranded, other := startNode(t, followerOf(t, trainer, id, "")), startNode(t, followerOf(t, trainer, id, steps[0]))
+				other.mustPull(t, 1, steps[1])
+				stranded.waitFor(t, "no path", func(s api.Status) bool { return strings.Contains(s.Error, "--full") })
+				for range 2 {
+					r, err := trainer.Publish(t.Context(), req)
+					if err != nil || r.Full == 0 || r.Number != 1 || r.Root != first.Root {
+						t.Fatalf("published %+v, %v", r, err)
+					}
+				}
+				stranded.mustPull(t, 1, steps[1])
+				other.mustPull(t, 1, steps[1])
+				next := trainer.mustPublish(t, steps[2])
+				if next.Number != 2 || next.Changed == next.Elements {
+					t.Errorf("published %+v after a full copy of 1", next)
+				}
+				stranded.mustPull(t, 2, steps[2])
+				other.mustPull(t, 2, steps[2])
+			})
+		}
+	}
 }
 
 // A rollout starts with what it has when its base is gone, and says so only in its log.

@@ -190,7 +190,7 @@ func (t *trainer) nextJob(ctx context.Context) (j job, ok bool, err error) {
 func (t *trainer) signed(v mesh.Version) bool {
 	t.signing.Lock()
 	defer t.signing.Unlock()
-	return t.lineage.signed == v
+	return t.lineage.signed == v || t.lineage.base == v
 }
 
 // relieve adds shortcuts for ways that have become too long, which takes as long as there was no time for them in the

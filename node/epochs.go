@@ -110,6 +110,9 @@ func (t *trainer) sign(ctx context.Context, head mesh.Head, catalogue mesh.Catal
 	if err := t.mesh.Publish(ctx, head, catalogue, t.key); err != nil {
 		return fmt.Errorf("announce version %s: %w", head.Version, err)
 	}
+	if head.Version == mesh.BaseVersion(head.Root) {
+		t.lineage.base = head.Version
+	}
 	t.lineage.sign(head.Version, work)
 	return nil
 }

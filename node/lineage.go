@@ -21,6 +21,7 @@ type lineage struct {
 	self   peer.ID      // whose key signs
 	epoch  uint64       // that is open; 0 before the start
 	signed mesh.Version // the newest that this process signed, zero while it has signed none
+	base   mesh.Version // that this process announced, zero for none
 	worked bool         // weights were published since the start, not just the base or what was known before
 
 	tookOver bool

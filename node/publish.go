@@ -16,7 +16,7 @@ import (
 // publish makes the checkpoints that r names the newest version.
 func (t *trainer) publish(ctx context.Context, r api.PublishRequest) (api.PublishResult, error) {
 	checkpoints := pathsOf(r)
-	if err := checkpoints.check(); err != nil {
+	if err := checkpoints.check(); err != nil && !wantsOnlyFull(r) {
 		return api.PublishResult{}, api.NewError(http.StatusBadRequest, fmt.Errorf("nothing published: %w", err),
 			"name states by letters, digits, dots, dashes and underscores, as policy=/ckpt/policy draft=/ckpt/draft")
 	}
@@ -31,6 +31,9 @@ func (t *trainer) publish(ctx context.Context, r api.PublishRequest) (api.Publis
 		return api.PublishResult{}, fmt.Errorf("nothing published: another publish, or a repair, is at work: %w", err)
 	}
 	defer t.publishing.leave()
+	if wantsOnlyFull(r) {
+		return t.offerFull(ctx)
+	}
 	begun := t.now()
 	head, catalogue, _, ok := t.mesh.Latest()
 	epoch, err := t.nextEpoch(head, catalogue, r.NewEpoch)

@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/sparsecast/sparsecast/mesh"
 	"github.com/sparsecast/sparsecast/node/api"
@@ -30,9 +32,7 @@ func (t *trainer) publishedAlready(ctx context.Context, r api.PublishRequest, ne
 			fmt.Errorf("%d is published already, with other weights (root %s, not %s)", *r.Number, newest.Root.Short(), f.root.Short()), numbersHint)
 	}
 	if r.Full {
-		return res, api.NewError(http.StatusConflict,
-			fmt.Errorf("%d is already published, with these weights (root %s)", *r.Number, newest.Root.Short()),
-			"for a full copy of them publish again with --full, under a number of its own")
+		return t.offerFull(ctx)
 	}
 	known := false
 	t.board.look(func(b *board) {
@@ -44,5 +44,48 @@ func (t *trainer) publishedAlready(ctx context.Context, r api.PublishRequest, ne
 		return res, refusal
 	}
 	res.Again = true
+	return res, nil
+}
+
+// wantsOnlyFull tells whether a request names no checkpoint, but wants a full copy of what is published already.
+func wantsOnlyFull(r api.PublishRequest) bool {
+	return r.Full && r.Path == "" && len(r.Paths) == 0 && r.Number == nil && !r.NewEpoch
+}
+
+// offerFull puts a full copy of the newest version on offer, which stays what it is: nobody moves. It is called by who is
+// in publishing.
+func (t *trainer) offerFull(ctx context.Context) (res api.PublishResult, err error) {
+	head, catalogue, _, ok := t.mesh.Latest()
+	if !ok {
+		return res, api.NewError(http.StatusConflict, errors.New("no full copy is made: nothing is published yet"), "publish a checkpoint: sparsecast publish CHECKPOINT --full")
+	}
+	was, begun := head.Version, t.now()
+	if head.Version.Epoch, err = t.nextEpoch(head, catalogue, false); err != nil {
+		return res, err
+	}
+	d := t.shelf.draft()
+	defer d.close()
+	edges, _ := t.library.whole(offered(head, catalogue))
+	i := slices.IndexFunc(edges, func(e mesh.Edge) bool { return e.Base.IsZero() && e.Target == head.Root })
+	if i < 0 {
+		e, err := t.codeWish(ctx, wish{target: head.Root}, d)
+		if err != nil {
+			return res, fmt.Errorf("no full copy is made: %w", err)
+		}
+		i, edges = len(edges), append(edges, e)
+	}
+	res.Full, res.Again = edges[i].Coded, true
+	kept, excess := retain(edges, t.terms.limits, t.pledge(head, edges, before(head, catalogue)))
+	if err := t.send(ctx, head, kept, false); err != nil {
+		return res, err
+	}
+	if head.Version != was {
+		t.show(head, nil)
+	}
+	t.noteExcess(excess)
+	d.close()
+	t.shelve(head, kept)
+	t.board.look(func(b *board) { res.VersionInfo = *b.latest })
+	res.ReadyAt, res.Seconds = 0, t.now().Sub(begun).Seconds()
 	return res, nil
 }

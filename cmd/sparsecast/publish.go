@@ -14,9 +14,9 @@ import (
 )
 
 type publishCmd struct {
-	Paths    []string      `arg:"" name:"checkpoint" help:"A safetensors file, or a Hugging Face directory with one file or shards and their index; of several states, each as NAME=PATH."`
+	Paths    []string      `arg:"" optional:"" name:"checkpoint" help:"A safetensors file, or a Hugging Face directory with one file or shards and their index; of several states, each as NAME=PATH."`
 	Number   *uint64       `short:"n" placeholder:"STEP" help:"The trainer's step; the last one plus 1 when absent."`
-	Full     bool          `help:"Offer a full copy too, for hosts that deltas cannot lead here: new ones without the base, or away for long."`
+	Full     bool          `help:"Offer a full copy too, for hosts that deltas cannot lead here: new ones without the base, or away for long. Without a checkpoint: of what is published already."`
 	NewEpoch bool          `help:"Begin a new epoch, in which steps may be lower: after the trainer went back to an older checkpoint, or to take over from another publisher."`
 	Timeout  time.Duration `default:"0" placeholder:"TIME" help:"Give up after this long, such as 10m; 0 waits for ever."`
 	connectFlags
@@ -33,6 +33,8 @@ The checkpoint must be complete and stay as it is meanwhile: a half-written one 
 With a --number this may be said again at will: what is published already, with these weights, is not published twice.
 
   sparsecast publish /ckpt/step_42 --number 42
+
+  sparsecast publish --full      # hosts that nothing leads on for need a full copy of what is published already
 
 What lies beside the weights in a directory (config, tokenizer, chat template) travels with full copies, to hosts that
 have no base to take it from.
@@ -70,6 +72,10 @@ func (c publishCmd) Run(ctx context.Context) error {
 		return err
 	}
 	return c.show(r, func() {
+		if r.Again && r.Full > 0 {
+			fmt.Printf("a full copy of %d (root %s) is on offer: %s\n", r.Number, r.Root.Short(), humanize.Bytes(r.Full))
+			return
+		}
 		if r.Again {
 			fmt.Printf("%d is already published, with these weights (root %s): nothing to do\n", r.Number, r.Root.Short())
 			return
@@ -102,6 +108,12 @@ func sentText(r api.PublishResult) string {
 // request says what to publish: one checkpoint, or several states by their names.
 func (c publishCmd) request() (r api.PublishRequest, err error) {
 	r = api.PublishRequest{Number: c.Number, Full: c.Full, NewEpoch: c.NewEpoch}
+	if len(c.Paths) == 0 {
+		if !c.Full || c.Number != nil || c.NewEpoch {
+			return r, errors.New("expected a checkpoint to publish, or --full alone for a full copy of what is published already")
+		}
+		return r, nil
+	}
 	states, err := namedStates(c.Paths)
 	if err != nil {
 		return r, err

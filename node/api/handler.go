@@ -145,6 +145,9 @@ func (handler) publish(w http.ResponseWriter, r *http.Request, run Run) {
 
 // checkPaths refuses a publish that names no checkpoint, or one in a way that is not clear.
 func checkPaths(r PublishRequest) error {
+	if r.Path == "" && len(r.Paths) == 0 && r.Full && r.Number == nil && !r.NewEpoch {
+		return nil // of what is published already
+	}
 	if (r.Path == "") == (len(r.Paths) == 0) {
 		return NewError(http.StatusBadRequest, errors.New("publish: want path or paths, one of the two"),
 			`send {"path": "/ckpt"}, or {"paths": {"policy": "/ckpt/policy", "draft": "/ckpt/draft"}}`)

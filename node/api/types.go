@@ -171,7 +171,8 @@ type PeerInfo struct {
 	Received uint64  `json:"received_bytes"`
 }
 
-// PublishRequest asks a trainer to publish the checkpoint under Path, or those under Paths as one version.
+// PublishRequest asks a trainer to publish the checkpoint under Path, or those under Paths as one version. With Full alone
+// it asks for a full copy of the newest version to be offered.
 type PublishRequest struct {
 	Path   string            `json:"path,omitempty"`   // absolute path of a safetensors file, or of a directory with them
 	Paths  map[string]string `json:"paths,omitempty"`  // instead, of several states (policy, draft, adapter) by their names
