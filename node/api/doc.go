@@ -15,6 +15,14 @@
 //	GET  /healthz      200 when the node can do its work, else 503; needs no token
 //	GET  /metrics      Prometheus text
 //
+// What calls take, every field but the first one optional; types.go has these, and what comes back:
+//
+//	publish   {"path": "/ckpt/step_42", "number": 42, "full": false, "new_epoch": false}
+//	          or {"paths": {"policy": "/ckpt/policy", "draft": "/ckpt/draft"}}, or {"full": true} alone
+//	pull      {"number": 42, "epoch": 1796107875807, "exact": false, "timeout_seconds": 300}; {} for the newest
+//	pin       {"number": 42, "epoch": 1796107875807}
+//	confirm   {"number": 42, "epoch": 1796107875807}
+//
 // A node that takes part in several runs must be told which one a call is about, by ?run=NAME; /healthz without it is
 // about all of them, each under runs, and 503 when one is not healthy. Metrics of a run carry its name as a label.
 //

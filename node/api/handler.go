@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -271,10 +273,10 @@ func decode(w http.ResponseWriter, r *http.Request, v any) error {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return badRequest(err)
+		return badRequest(err, v)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return badRequest(cmp.Or(err, errors.New("more than one JSON value")))
+		return badRequest(cmp.Or(err, errors.New("more than one JSON value")), v)
 	}
 	// The answer may take long; a deadline left standing would end the request's context.
 	if err := c.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -283,7 +285,18 @@ func decode(w http.ResponseWriter, r *http.Request, v any) error {
 	return nil
 }
 
-func badRequest(err error) error {
+// fieldsOf lists the fields that a request may have.
+func fieldsOf(v any) (names []string) {
+	t := reflect.TypeOf(v).Elem()
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+// badRequest says what is wrong with the body of a request, and what v, which it was to become, may hold.
+func badRequest(err error, v any) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -291,7 +304,7 @@ func badRequest(err error) error {
 	case errors.Is(err, io.EOF):
 		err = errors.New("no body")
 	}
-	return NewError(http.StatusBadRequest, fmt.Errorf("request: %w", err), "send one JSON object with the documented fields")
+	return NewError(http.StatusBadRequest, fmt.Errorf("request: %w", err), fmt.Sprintf("send one JSON object; its fields are %s", strings.Join(fieldsOf(v), ", ")))
 }
 
 func reply(w http.ResponseWriter, code int, v any) {
