@@ -114,8 +114,8 @@ func (w *World) follow(full bool, within time.Duration) {
 	})
 }
 
-// lead has the first trainer take over, as an operator would: another one with its key has to end, and it restarts
-// where it says that it cannot go on.
+// lead has the first trainer take over, as an operator would: another one with its key has to end, it is not asked for
+// anything while it says that no peer is connected, and it restarts where it says that it cannot go on.
 func (w *World) lead() {
 	first := w.boxes[0]
 	first.program.clear()
@@ -126,6 +126,9 @@ func (w *World) lead() {
 			b.quit()
 		}
 	}
+	for end := w.since() + followWithin; w.since() < end && first.alone(); {
+		w.until(w.since() + time.Second)
+	}
 	w.until(w.since() + 5*time.Second)
 	if n := first.alive(); n != nil && n.Status(w.ctx).State == api.StateError {
 		w.note("finally %s restarts, since it says: %s", first.name(), n.Status(w.ctx).Error)
@@ -134,6 +137,12 @@ func (w *World) lead() {
 		w.until(w.since() + 5*time.Second)
 	}
 	first.program.rewind(0, true)
+}
+
+// alone tells whether nobody is connected to a machine's node.
+func (b *box) alone() bool {
+	n := b.alive()
+	return n == nil || len(n.Status(b.w.ctx).Peers) == 0
 }
 
 // missing says which nodes are not up.
