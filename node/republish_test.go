@@ -44,7 +44,7 @@ func TestPublishIsTriedAgain(t *testing.T) {
 		"other weights": {steps[1], 5, nil, http.StatusConflict, []string{
 			"5 is published already, with other weights (root " + first.Root.Short() + ", not " + rootOf(t, steps[1]).Short() + ")", "--new-epoch",
 		}},
-		"an older step": {steps[1], 1, nil, http.StatusConflict, []string{"number 1 is not above 5"}},
+		"an older step":          {steps[1], 1, nil, http.StatusConflict, []string{"number 1 is not above 5"}},
 		"other weights, in full": {steps[1], 5, func(r *api.PublishRequest) { r.Full = true }, http.StatusConflict, []string{"with other weights"}},
 		"no checkpoint":          {t.TempDir(), 5, nil, http.StatusConflict, []string{"number 5 is not above 5", "no *.safetensors"}},
 		"under a name": {"", 5, func(r *api.PublishRequest) { r.Paths = map[string]string{"policy": steps[2]} }, http.StatusConflict, []string{
