@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/ipfs/go-cid"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/rs/zerolog"
 	"github.com/sparsecast/sparsecast/mesh"
@@ -271,14 +273,24 @@ func (n *part) pinnedNumber() (number int) {
 	return number
 }
 
-// tidied demands that a rollout keeps the blocks that it may need or pass on, and no others.
+// tidied demands that a rollout keeps the blocks that it may need or pass on, and no others. Where it acted on the newest head
+// before it had the catalogue beside it, what that took from the offer stays until the next head.
 func tidied(r *rollout, newest broadcast) error {
+	leaving := make(map[cid.Cid]bool)
+	r.shelf.mu.Lock()
+	left := slices.Clone(r.shelf.runs[r.runName].leaving)
+	r.shelf.mu.Unlock()
+	for _, e := range left {
+		if err := r.library.need(leaving, e.Manifest); err != nil {
+			return err
+		}
+	}
 	all, err := r.library.store.List()
 	if err != nil {
 		return err
 	}
 	for _, id := range all {
-		if _, ok := newest.blocks[id]; !ok {
+		if _, ok := newest.blocks[id]; !ok && !leaving[id] {
 			return fmt.Errorf("block %s is kept for nothing", id)
 		}
 	}
