@@ -2,8 +2,6 @@ package node
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -34,26 +32,7 @@ type tale struct {
 }
 
 func TestGoals(t *testing.T) {
-	names, err := filepath.Glob("testdata/goal/*.txt")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no tales: %v", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := retell(t, string(b))
-			if *update {
-				if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(b) {
-				t.Errorf("got\n%swant\n%s", got, b)
-			}
-		})
-	}
+	scenarios(t, "goal", retell)
 }
 
 func retell(t *testing.T, text string) string {

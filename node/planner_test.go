@@ -2,12 +2,9 @@ package node
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"math/big"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,33 +15,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-var update = flag.Bool("update", false, "write the answers of the planner into testdata")
-
 // TestScenarios reads testdata/planner/*.txt: the states held, the one wanted, one edge a line with its coded bytes and
 // the word avoid when it turned out to be unobtainable, and below "plan" the answer with its bytes in all. State 0 is
 // nothing. Run with -update to write the answers anew.
 func TestScenarios(t *testing.T) {
-	names, err := filepath.Glob("testdata/planner/*.txt")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			question, want, _ := strings.Cut(string(b), "plan\n")
-			got := answer(t, question)
-			if *update {
-				if err := os.WriteFile(name, []byte(question+"plan\n"+got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != want {
-				t.Errorf("got\n%swant\n%s", got, want)
-			}
-		})
-	}
+	scenarios(t, "planner", answered("plan", answer))
 }
 
 func answer(t *testing.T, question string) string {

@@ -2,8 +2,6 @@ package node
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,27 +16,7 @@ import (
 // the cheapest by now; and below "verdict" whether the download is stayed with, and what can be brought up when it ends
 // now. Run with -update to write the answers anew.
 func TestPursuits(t *testing.T) {
-	names, err := filepath.Glob("testdata/pursuit/*.txt")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			question, want, _ := strings.Cut(string(b), "verdict\n")
-			got := verdict(t, question)
-			if *update {
-				if err := os.WriteFile(name, []byte(question+"verdict\n"+got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != want {
-				t.Errorf("got\n%swant\n%s", got, want)
-			}
-		})
-	}
+	scenarios(t, "pursuit", answered("verdict", verdict))
 }
 
 func verdict(t *testing.T, question string) string {
